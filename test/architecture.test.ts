@@ -308,7 +308,7 @@ describe('imports', () => {
   })
 })
 
-describe('what only some files may do', () => {
+describe('restrictions to certain files', () => {
   test('Bun.* and bun:* stay at the edges', () => {
     const edge = (path: string): boolean =>
       path === 'core/main.ts' ||

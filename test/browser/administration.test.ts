@@ -110,7 +110,7 @@ test('a reset link sets a password once and signs in; open sign-ins are listed a
   await late.close()
 }, 120_000)
 
-test('settings of the hub that somebody else saved meanwhile: both are shown, and mine goes on top of theirs', async () => {
+test('settings of the hub that somebody else saved meanwhile: both are shown, and mine can be saved over theirs', async () => {
   const tab = await openTab(browser, hub, admin)
   const { page } = tab
   await page.goto(`${hub.url}/settings/logs`)

@@ -45,7 +45,7 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-test('what is loaded before the first page fits its budget', () => {
+test('files loaded before the first page stay within their budget', () => {
   const entry = [manifest.entry, ...manifest.preload].reduce((sum, path) => sum + zipped(path), 0)
   console.log(`entry ${entry}, style ${zipped(manifest.style)}, sprite ${zipped(manifest.sprite)} bytes`)
   expect(entry).toBeLessThanOrEqual(MOST.entry)

@@ -254,7 +254,7 @@ describe('the n-th start of a process fails:', () => {
 })
 
 beyondCore(() => {
-  test('what was acknowledged is there after a restart, and nothing else', async () => {
+  test('acknowledged changes are there after a restart, and nothing else', async () => {
     const look = async () => [await servers(), await keys(), await items('/api/admin/users', 'username', 'role')]
     const before = await look()
     const { folder } = hub

@@ -177,7 +177,7 @@ test('a redirect that ends nowhere is followed three times, and the call says so
   expect(await timesSent()).toBe(sent + 4)
 })
 
-test('what keeps a remote server from starting is its reason, with the time of the next attempt', async () => {
+test('a remote server that cannot start says why, with the time of the next attempt', async () => {
   for (const [name, { reason }] of STARTING) {
     const status = await until(async () => {
       const now = await statusOf(admin, name)

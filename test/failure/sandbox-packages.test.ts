@@ -110,7 +110,7 @@ function aRunnerInside(): void {
     }, 120_000)
   }
 
-  test('another package in the command is installed anew, and both go with the server', async () => {
+  test('another package in the command is installed separately, and both are removed with the server', async () => {
     const { id } = await bob.ok('GET', '/api/servers/bunx')
     await bob.ok('PATCH', '/api/servers/bunx', { args: ['shut-in@2.0.0'] })
     await until(

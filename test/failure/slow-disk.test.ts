@@ -76,7 +76,7 @@ test('a slow disk delays who changes something, and no call', async () => {
   expect(ids).not.toContain(hub.pid)
 }, 120_000)
 
-test('a change that the disk does not confirm is answered so, calls go on, and later ones are made again', async () => {
+test('a change that the disk does not confirm is refused with that reason, calls continue, and later changes succeed', async () => {
   const mcp = await admin.mcp('/mcp/echo')
   await syncsAre('error=EIO', async () => {
     const { status, json } = await admin.request('PATCH', '/api/settings', { theme: 'dark' })

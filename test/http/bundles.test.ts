@@ -116,7 +116,7 @@ function change(sql: string): void {
   db.close()
 }
 
-describe('what a bundle and its files take is on an account of its sender', () => {
+describe('bytes of a bundle and its files count for its sender', () => {
   test('its files count as whole blocks of the disk, and go with the bundle', async () => {
     const files = Array.from({ length: 200 }, (_, at) => ({ name: `f/${at}`, content: `${at}` }))
     const { status, json } = await sendBundle(ada, zipOf([manifest, ...files]))

@@ -160,7 +160,7 @@ test('without its secrets it asks for each by its place, and switches such serve
   })
 })
 
-test('what was changed is told, what is newer is refused, and a hostile one is one item that is invalid', async () => {
+test('changes are reported, a newer version is refused, and a hostile entry is one invalid item', async () => {
   const document = await ada.ok('POST', '/api/export', {})
   const changed = { ...document, settings: { theme: 'light' } }
   const plan = await bob.ok('POST', '/api/import?dryRun=true', { document: changed })

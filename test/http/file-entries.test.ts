@@ -59,7 +59,7 @@ async function expectCommentsKept(): Promise<void> {
 }
 
 describe('people of the file', () => {
-  test('sign in by bcrypt and by argon2id, and again after the hash was made anew', async () => {
+  test('sign in by bcrypt and by argon2id, and again after the hash was renewed', async () => {
     for (const _ of [1, 2]) {
       for (const name of ['bea', 'art']) expect((await hub.signIn(name)).name).toBe(name)
     }

@@ -194,7 +194,7 @@ test('an entry of the settings file stays with its other fields, and is put righ
   expect(after.status.warnings).toBeUndefined()
 })
 
-test('what is pasted becomes the right form, and says so', async () => {
+test('a pasted entry becomes the right form, and says so', async () => {
   const read = async (document: unknown) =>
     (await admin.ok('POST', '/api/servers/import?dryRun=true', { document })).entries[0]
   for (const document of [

@@ -246,7 +246,7 @@ async function handOver(way: 'patch' | 'put' | 'delete', kind: Kind, word: strin
   return `admin~${name}`
 }
 
-describe('what a user gave to an administrator stays off by every route until the right hash is saved', () => {
+describe('a server that a user gave to an administrator stays off by every route until the right hash is saved', () => {
   // Each way and each kind of server.
   type Handover = readonly ['patch' | 'put' | 'delete', Kind]
   const core: readonly Handover[] = [

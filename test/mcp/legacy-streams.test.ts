@@ -113,7 +113,7 @@ describe('P-08 notifications', () => {
 })
 
 describe('P-09 Last-Event-ID', () => {
-  test('P-09 replays what was missed of that call, once, in order, and goes on with what comes', async () => {
+  test('P-09 replays missed events of that call, once, in order, and continues with new ones', async () => {
     const client = await open()
     const other = await open()
     const leaving = new AbortController()
@@ -211,7 +211,7 @@ describe('P-10 a client that drops its POST', () => {
   })
 
   beyondCore(() => {
-    test('P-10 before anything came keeps its id in flight until the answer, and the session goes on', async () => {
+    test('P-10 before anything came keeps its id in flight until the answer, and the session continues', async () => {
       const client = await open()
       const leaving = new AbortController()
       const body = {

@@ -188,7 +188,7 @@ describe('size', () => {
   })
 
   beyondCore(() => {
-    test('a list that is read page by page goes on behind a member that has left meanwhile', async () => {
+    test('a list that is read page by page continues behind a member that has left meanwhile', async () => {
       const first = sharedFixture('varied', { NAME: 'first', TOOLS: '1200' })
       await admin.ok('POST', '/api/servers', { name: 'first', ...first })
       await online(admin, ['first'])

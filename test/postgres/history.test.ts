@@ -163,7 +163,7 @@ test('days are partitions; those that are too old go, and the oldest while all a
   await small.close()
 })
 
-test('a thread of its own stores and searches; a database that goes is a failure, and one that is back goes on', async () => {
+test('a thread of its own stores and searches; a lost database is a failure, and one that is back is used again', async () => {
   const history = new History(options({ databaseUrl }) as never, silent)
   const admin: UserActor = { kind: 'user', userId: 'u', name: 'u', role: 'admin', credential: { kind: 'local' } }
   const write = (message: string) =>

@@ -113,7 +113,7 @@ async function largeHub(): Promise<{ hub: Hub; key: string; token: string }> {
   return { hub, key, token: (await hub.signIn('bob')).token }
 }
 
-test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys and secrets go on working', async () => {
+test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys and secrets still work', async () => {
   const first = await largeHub()
   hub = first.hub
   const { folder, dataDir } = hub
