@@ -113,7 +113,7 @@ export function mcpTable(about: string, scene: () => McpTown, rows: readonly Mcp
       },
     )
 
-    test('none of it has changed what is kept or who is connected', settle)
+    test('none of them has changed stored data or the sessions', settle)
   })
 }
 

@@ -53,9 +53,9 @@ test('a record has its time, severity, body, trace and all other fields as attri
   ])
 })
 
-describe('refused records', () => {
+describe('a request refused', () => {
   test.each(extent([429, 503, 401], [429, 502, 503, 504, 401, 404]))(
-    'by %d comes again, and what was taken of the batch does not',
+    'with %d is sent again, and the accepted part of the batch is not',
     async status => {
       await using collector = new OtlpCollector()
       const write = sinkFor(collector.endpoint)

@@ -92,7 +92,7 @@ test.each([
   },
 )
 
-test('of a server of 2026-07-28 too the lists are read with all of it only where sessions have connections', async () => {
+test('lists of a server of 2026-07-28 too are read with all capabilities only where sessions have connections', async () => {
   for (const [session, wanted] of [
     ['per-session', { ...READER, roots: {}, ...APPS }],
     ['shared', APPS],

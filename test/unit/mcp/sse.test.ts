@@ -128,7 +128,7 @@ describe('the pair of 2024-11-05', () => {
     expect((await two.message())?.result.content).toHaveLength(1)
   })
 
-  test('a cancelled call gets no answer, and the upstream is told', async () => {
+  test('a cancelled call gets no answer, and the upstream is notified', async () => {
     const never = Promise.withResolvers<void>()
     await using hub = hubWith(() => never.promise)
     const client = await new SseClient(hub, '/sse/work').open()
@@ -150,14 +150,14 @@ describe('the pair of 2024-11-05', () => {
     expect((await later.post([one])).status).toBe(400)
   })
 
-  test('a list change is told on the stream', async () => {
+  test('a list change is announced on the stream', async () => {
     await using hub = hubWith()
     const client = await new SseClient(hub, '/sse/work').open()
     hub.bus.emit('catalog.changed', time.ownerId, { serverId: time.id, name: 'time', kinds: ['tools'] })
     expect(await client.message()).toMatchObject({ method: 'notifications/tools/list_changed' })
   })
 
-  test('a client that comes back with its last event goes on with its session, and misses nothing', async () => {
+  test('a client that comes back with its last event continues its session, and misses nothing', async () => {
     const gate = Promise.withResolvers<void>()
     await using hub = hubWith(() => gate.promise)
     const client = await new SseClient(hub, '/sse/work').open()
@@ -373,7 +373,7 @@ test('a stream of the older pair ends with its credential and with its group', a
 })
 
 describe('a stream of the pair without initialize, as a client opens whose stream broke', () => {
-  test('goes on as 2024-11-05, or as the version that its header names', async () => {
+  test('continues as 2024-11-05, or as the version that its header names', async () => {
     await using hub = hubWith()
     for (const [version, header] of [
       ['2024-11-05', undefined],

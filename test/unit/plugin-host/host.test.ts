@@ -114,7 +114,7 @@ describe('PluginHost', () => {
     expect(await program.exited).toBe(0)
   })
 
-  test('withdraws what a failing plugin contributed and goes on with the others', async () => {
+  test('withdraws the contributions of a failing plugin and continues with the others', async () => {
     const failing = definePlugin<unknown>({
       name: 'bad',
       contract: 1,

@@ -97,7 +97,7 @@ describe('Listen', () => {
     acknowledge()
   }
 
-  test('what was sent on the old stream alone is heard after the new one stands, and what both bring is heard once', () => {
+  test('a message on the old stream alone still arrives after the new one is open, and one on both arrives once', () => {
     replace()
     expect(dropped).toEqual([])
     expect(listen.accepts(1, updated, 'a:')).toBe(true)
@@ -110,7 +110,7 @@ describe('Listen', () => {
     expect(listen.accepts(3, updated, 'a:')).toBe(false)
   })
 
-  test('the old stream is dropped a little later, and after that is heard no more', () => {
+  test('the old stream is dropped a little later, and nothing of it arrives after that', () => {
     replace()
     const nextMs = listen.sweep(performance.now())
     expect(nextMs).toBeLessThan(performance.now() + 2_000)
@@ -120,7 +120,7 @@ describe('Listen', () => {
     expect(listen.accepts(2, updated, 'a:')).toBe(true)
   })
 
-  test('what was heard on the first of three streams is not news on the others, whenever it comes there', () => {
+  test('a message of the first of three streams is not repeated for the others, whenever it comes there', () => {
     replace()
     expect(listen.accepts(1, updated, 'a:')).toBe(true)
     listen.subscribe('c:', 3)
@@ -133,7 +133,7 @@ describe('Listen', () => {
     expect(listen.accepts(1, updated, 'a:')).toBe(false)
   })
 
-  test('what the older streams told before the newest stood does not keep the newest from telling it again', () => {
+  test('messages of the older streams before the newest is open do not suppress those of the newest', () => {
     replace()
     expect(listen.accepts(1, updated, 'a:')).toBe(true)
     listen.subscribe('c:', 3)
