@@ -1,4 +1,4 @@
-/** Alerts, keys of clients, and endpoints of assistants, each with what is outside: a receiver, a client, a device. */
+/** Alerts, keys of clients, and endpoints of assistants, each with its other side: a receiver, a client, a device. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import type { Client } from '../support/client.ts'

@@ -108,7 +108,7 @@ test('a newcomer: from the first start to a tool called by a real client, in at 
   expect(setup.status).toBe(404)
   expect((await fetch(`${hub.url}/api/setup`)).status).toBe(404)
   const { command, args } = stdioFixture('echo') as { command: string; args: string[] }
-  // The box has the focus: what is copied elsewhere is pasted without a click, and read.
+  // The box has the focus: text copied elsewhere can be pasted without a click, and is read at once.
   await page.waitForFunction(() => document.activeElement?.id === 'paste')
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   const copied = JSON.stringify({ mcpServers: { mine: { command, args }, yours: { command, args } } })

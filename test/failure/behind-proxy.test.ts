@@ -117,7 +117,7 @@ test('a call that outlasts the proxy’s patience is its 504, a hub that is gone
   const quick = await outside.request('POST', '/api/servers/slow/tools/quick/call', { arguments: {} })
   expect(quick.status).toBe(200)
   expect((await fetch(`${nginx.url}/hub/health`)).status).toBe(200)
-  // The call that nobody waits for any more was given up.
+  // The call whose client had gone was cancelled.
   await until(async () => {
     const { items } = await outside.ok('GET', '/api/admin/sessions')
     return items.every((one: { callsInFlight: number }) => one.callsInFlight === 0)

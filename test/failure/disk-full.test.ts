@@ -80,7 +80,7 @@ test('a store on a full disk: 507 storage_full, nothing half-done, and calls con
   const client = await admin.mcp('/mcp/echo')
   let refused: Awaited<ReturnType<typeof admin.request>> | undefined
   let made = 0
-  // Smaller ones after that, until what is left is less than any change needs.
+  // Smaller changes follow, until less is left than any change needs.
   for (const characters of [100_000, 20_000, 4_000]) {
     refused = undefined
     for (let n = 0; n < 60 && !refused; n += 1) {

@@ -77,7 +77,7 @@ async function patchbay(
 
 const kid = async (folder: string): Promise<string> => (await readMasterKeys(join(folder, 'data'), {}))[0]?.kid ?? ''
 
-/** Files below the folder in which the text stands. */
+/** Files below the folder that contain the text. */
 async function filesWith(folder: string, text: string): Promise<string[]> {
   const found: string[] = []
   for (const name of await readdir(folder, { recursive: true })) {

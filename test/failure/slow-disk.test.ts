@@ -1,4 +1,4 @@
-/** The disk of the store takes long to confirm a change, or refuses to: who changes something waits, and nobody else. */
+/** The disk of the store takes long to confirm a change, or refuses to: only the one who makes the change waits. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, startHub } from '../support/hub.ts'

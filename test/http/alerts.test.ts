@@ -1,4 +1,4 @@
-/** Alert rules, channels and silences by the API: whose they are, what is refused, and what a test of a rule does. */
+/** Alert rules, channels and silences by the API: their owners, refusals, and the test of a rule. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { LIMITS } from '../../core/config/limits.ts'
 import { beyondCore } from '../support/extent.ts'

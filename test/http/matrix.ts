@@ -14,7 +14,7 @@ export type Expected = number | readonly number[]
 export interface Filled {
   readonly name: string
   readonly visibility: 'private' | 'public'
-  /** A name that nothing has yet. */
+  /** A name that is still free. */
   readonly fresh: string
   /** Address of a fixture that speaks MCP. */
   readonly upstream: string

@@ -187,7 +187,7 @@ test('an entry of the settings file stays with its other fields, and is put righ
   const before = await admin.ok('GET', '/api/servers/filed')
   expect(before).toMatchObject({ command: 'npx -y some-server', env: { KEPT: 'yes' } })
   const { suggestion } = before.status.warnings[0]
-  // A change of another field is not refused for what is stored.
+  // A change of another field is not refused because of the stored command.
   await admin.ok('PATCH', '/api/servers/filed', { description: 'd' })
   const after = await admin.ok('PATCH', '/api/servers/filed', suggestion)
   expect(after).toMatchObject({ command: 'npx', args: ['-y', 'some-server'], env: { KEPT: 'yes' } })

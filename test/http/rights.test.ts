@@ -100,7 +100,7 @@ async function found(...names: readonly string[]): Promise<{ ref: string; id: st
   return items.filter(({ name }: { name: string }) => names.includes(name))
 }
 
-/** Waits until what is switched on of these servers has been started once, and said so or why not. */
+/** Waits until each of these servers that is switched on was started once, and has reported that or its reason. */
 async function settled(...names: readonly string[]): Promise<void> {
   for (const { ref } of await found(...names)) {
     await until(

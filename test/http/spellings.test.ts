@@ -1,4 +1,4 @@
-/** The words of the specification and of other programs, as they are written there: what is taken, and what a refusal says. */
+/** The words of the specification and of other programs, in their own spelling: accepted forms, and the texts of refusals. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { startReceiver } from '../support/receiver.ts'

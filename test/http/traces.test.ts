@@ -9,7 +9,7 @@ import { until } from '../support/wait.ts'
 
 const SERVER = 2
 const CLIENT = 3
-/** Calls whose spans nobody takes: more than wait at a time. */
+/** Number of calls whose spans the collector does not take: more than wait at a time. */
 const UNSENT = 3_000
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const SPAN = 'b7ad6b7169203331'

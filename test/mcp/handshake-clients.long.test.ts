@@ -174,7 +174,7 @@ describe('a client with a handshake, and a server that has none', () => {
       },
     })
     const heardBoth = async () => {
-      // Again and again: a notice that comes before the hub's listen stream or the client's own stream is open goes to nobody.
+      // Repeated: a notice that comes before the hub's listen stream or the client's own stream is open is lost.
       if (heard.tools === 0) await callText(other, 'test_trigger_tool_change')
       if (heard.prompts === 0) await callText(other, 'test_trigger_prompt_change')
       return heard.tools > 0 && heard.prompts > 0

@@ -137,7 +137,7 @@ describe('P-09 Last-Event-ID', () => {
       seen.push(JSON.parse(event?.data ?? '').params.progress)
     }
     leaving.abort()
-    // A call of the same session meanwhile has a stream of its own, of which nothing is replayed.
+    // A call of the same session meanwhile has a stream of its own, and none of it is replayed.
     await rest(new SseReader(await client.send('tools/call', emit({ count: 2, text: 'second' }, 'q'))))
     // Another session learns nothing from the id.
     const foreign = await other.get({ 'last-event-id': last ?? '' })

@@ -1,4 +1,4 @@
-/** Mail as a real SMTP server takes it, and what is made of its refusals. */
+/** Mail as a real SMTP server accepts it, and the handling of its refusals. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { createServer } from 'node:net'
 import type { AlertMessage, HubError } from '../../core/contract/mod.ts'

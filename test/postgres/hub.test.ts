@@ -154,7 +154,7 @@ beyondCore(() => {
   }, 120_000)
 })
 
-/** Runs the work while PostgreSQL stands still but keeps its connections. */
+/** Runs the work while PostgreSQL is stopped but keeps its connections. */
 async function hanging(work: () => Promise<void>): Promise<void> {
   const everything = [postgres.pid, ...descendants(postgres.pid).map(stat => stat.pid)]
   for (const pid of everything) process.kill(pid, 'SIGSTOP')

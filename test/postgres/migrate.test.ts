@@ -164,7 +164,7 @@ test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys an
   await hub.stop({ keep: true })
   hub = undefined
 
-  // The database in use is not replaced unasked, and what is replaced is kept.
+  // The database in use is replaced only on request, and the replaced one is kept.
   const again = await inFolder(folder, ['migrate', '--from', 'sqlite', '--to', 'postgres'], { env })
   expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('--replace')])
   expect(await inPostgres(databaseUrl)).toEqual(middle)

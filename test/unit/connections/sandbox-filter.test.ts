@@ -83,7 +83,7 @@ for (const [name, machine] of Object.entries(MACHINES)) {
     })
 
     test('answers calls that it does not know, the newest ones and clone3 as a kernel without them does', () => {
-      // futex_waitv, map_shadow_stack, mseal, file_setattr, and what is still to come.
+      // futex_waitv, map_shadow_stack, mseal, file_setattr, and future calls.
       for (const number of [435, 449, 453, 462, 469, 500, 1_000, 0x3fffffff]) expect(of(number)).toBe(errno(38))
     })
 

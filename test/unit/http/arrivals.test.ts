@@ -44,7 +44,7 @@ test('slow requests are started in several turns, and no turn takes much longer 
   const perTurn = new Map<number, number>()
   for (const [, turn] of ran) perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1)
   expect(ran).toHaveLength(20)
-  // The second one ends after 6 ms; a machine that stood still may have let one run alone.
+  // The second one ends after 6 ms; on a machine that paused, one may have run alone.
   expect(Math.max(...perTurn.values())).toBe(2)
 })
 

@@ -193,7 +193,7 @@ describe('the pair of 2024-11-05', () => {
 describe('a client that comes back without its last event, as the SDK does', () => {
   const version = { 'mcp-protocol-version': '2025-06-18' }
 
-  /** Two calls, one of which was answered, and a stream that broke. */
+  /** Makes two calls, of which one is answered, before the stream breaks. */
   async function broken(hub: Hub): Promise<SseClient> {
     const client = await new SseClient(hub, '/sse/work').open('2025-06-18')
     await client.send('tools/call', run, 'lost')

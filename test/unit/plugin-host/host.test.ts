@@ -109,7 +109,7 @@ describe('PluginHost', () => {
       stdout: 'pipe',
       stderr: 'inherit',
     })
-    // The time that a plugin has for its stop is 5 s; what is measured here begins behind it.
+    // A plugin has 5 s for its stop; this measures the time after it.
     expect(Number((await new Response(program.stdout).text()) || Number.NaN)).toBeLessThan(atMost(2_500))
     expect(await program.exited).toBe(0)
   })

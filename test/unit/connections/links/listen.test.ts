@@ -87,7 +87,7 @@ describe('Listen', () => {
   })
 
   const updated = 'notifications/resources/updated'
-  /** Two streams, of which the second has just taken the place of the first. */
+  /** Two streams: the second has just replaced the first. */
   const replace = () => {
     listen.subscribe('a:', 1)
     due()
