@@ -504,7 +504,7 @@ function rootFiles(): string[] {
   ]
 }
 
-/** Each cycle once, as the path around it. */
+/** Lists each cycle once, as the path around it. */
 function findCycles(files: readonly SourceFile[]): string[] {
   const cycles: string[] = []
   const done = new Set<string>()

@@ -134,7 +134,7 @@ test('settings of the hub that somebody else saved meanwhile: both are shown, an
   expect(await page.locator('.callout.warn').count()).toBe(0)
   answered.resolve()
   await page.waitForSelector('.callout:has-text("You have saved this meanwhile, elsewhere.")')
-  // Below the bar of the console, 48 pixels high.
+  // The warning must be visible below the bar of the console, which is 48 pixels high.
   await page.waitForFunction(() => {
     const { top = 0, bottom = 0 } = document.querySelector('.callout.warn')?.getBoundingClientRect() ?? {}
     return top >= 48 && bottom <= innerHeight

@@ -15,7 +15,7 @@ import { axe, openBrowser, openTab, PHONE, type View } from './support/console.t
 
 const DIST = join(import.meta.dir, '../../ui/dist')
 const KB = 1000
-/** Compressed by gzip. */
+/** Most bytes of each kind, compressed by gzip. */
 const MOST = { entry: 130 * KB, style: 20 * KB, chunk: 40 * KB, editor: 150 * KB, script: 350 * KB }
 
 interface Manifest {
@@ -35,7 +35,7 @@ let env: Record<string, string>
 beforeAll(async () => {
   browser = await openBrowser()
   env = { PORT: String(await freePort()), ...LOOPBACK }
-  // As a new hub has it.
+  // A new hub has these settings.
   const mcpServers = { sample: stdioFixture('echo') }
   hub = await startHub({ env, settings: { mcpServers, groups: [{ name: 'sample', servers: ['sample'] }] } })
 }, 120_000)
@@ -118,7 +118,7 @@ test('a newcomer: from the first start to a tool called by a real client, in at 
   await click('section.entry .foot button.pri')
   await page.waitForURL(/\/servers$/)
   await online(await hub.signIn('admin'), ['mine', 'yours'])
-  // Beside the group that came with the sample server.
+  // This group is made beside the one that came with the sample server.
   await click('nav a[href="/groups"]')
   await page.waitForSelector('pb-table >> text=sample')
   await click('main button:has-text("Group all online servers")')

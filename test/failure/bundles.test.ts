@@ -78,7 +78,7 @@ for line in sys.stdin:
 `
 }
 
-/** As `mcpb` packs it, whose schema wants a command of its own for each kind. */
+/** Packs a project as `mcpb` does, whose schema wants a command of its own for each kind. */
 function zipOfProject(manifest: object, files: Readonly<Record<string, string>>): Buffer {
   const all = { 'manifest.json': JSON.stringify(manifest), ...files }
   return zipOf(Object.entries(all).map(([name, content]) => ({ name, content })))

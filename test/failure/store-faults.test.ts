@@ -56,7 +56,7 @@ test('a store that another process has locked: storage_busy within 300 ms, and r
     expect(answer.status).toBe(503)
     expect(answer.json.code).toBe('storage_busy')
     expect(answer.headers.get('retry-after')).not.toBeNull()
-    // 300 ms, and what a busy machine takes.
+    // The limit is 300 ms, and more on a busy machine.
     expect(ms).toBeLessThan(atMost(500))
   }
   await reading

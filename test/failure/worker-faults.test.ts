@@ -86,7 +86,7 @@ beyondCore(() => {
     const waits: number[] = []
     while (!over) {
       waits.push((await timed(() => callText(echo, 'echo', { text: 'x' }))).ms)
-      // Often enough for hundreds of them.
+      // This is often enough for hundreds of them.
       await Bun.sleep(50)
     }
     const { value: failure, ms } = await ended

@@ -17,7 +17,7 @@ const OPEN_TO_ADMINS = new Set(['loopback', 'private', 'uniqueLocal'])
 
 const v4 = fc.oneof(
   fc.nat(0xffff_ffff),
-  // Near the borders of the special networks.
+  // Addresses near the borders of the special networks.
   fc
     .tuple(
       fc.constantFrom(

@@ -130,7 +130,7 @@ test('export, import, export is equal; calls go with the secrets', async () => {
   expect(await callText(client, 'env', { name: 'API_KEY' })).toBe(SECRET)
   const [mine, theirs] = [await bob.ok('POST', '/api/export', {}), await ada.ok('POST', '/api/export', {})]
   expect(comparable(mine)).toEqual(comparable(theirs))
-  // Each of these derives a key of the passphrase, on purpose slowly.
+  // Each of these derives a key from the passphrase, which is slow on purpose.
   for (const again of extent([], [wish])) {
     const { items } = await bob.ok('POST', '/api/import?dryRun=true', again)
     expect(items.map(({ verdict }: { verdict: string }) => verdict)).toEqual(Array(11).fill('same'))

@@ -153,7 +153,7 @@ afterAll(async () => {
   await sdk?.[Symbol.asyncDispose]()
 }, 120_000)
 
-/** Each client once, and each server with clients of either era. */
+/** Each client is tried once, and each server with clients of either era. */
 const CORE: readonly (readonly [client: string, server: string])[] = [
   ['sdk 1.32', 'server-2.4-modern'],
   ['client 2.4, older era', 'server-2.4-legacy'],

@@ -100,7 +100,7 @@ test('every search finds what it finds in SQLite, page by page, for each reader'
     '-alpha',
     'server:(s1 or s2)',
   ]
-  // Each query for everybody, and for one of the others in turn.
+  // Tries each query for everybody, and by turns for one of the other readers.
   for (const [at, q] of [...asked, 'nothing-like-this', 'null'].entries())
     for (const reader of extent(['all', READERS[at % READERS.length]], ['all', ...READERS]))
       for (const order of ['desc', 'asc'] as const) {

@@ -78,7 +78,7 @@ test.each([
       asked.push(method)
       return Promise.resolve({ result: {} })
     }
-    // Without a session, as by REST.
+    // These calls have no session, as calls by REST.
     const call = rig.connections.request('a', { method: 'tools/call', params: { name: 'echo', arguments: {} }, ask })
     await until('the call', () => server.of('tools/call').length === 1)
     const methods = ['sampling/createMessage', 'elicitation/create', 'roots/list']

@@ -260,7 +260,7 @@ test('Mcp-Method and Mcp-Name must say what the body says, in plain or base64 fo
   await refused({ 'mcp-name': 'grüße' }, 'grüße')
   expect((await call({ 'mcp-name': base64('echo') })).status).toBe(200)
   expect((await call({ 'mcp-name': '  echo ' })).status).toBe(200)
-  // Its exposed name has the characters that names here have.
+  // Its exposed name has only characters that are allowed in names here.
   const { result } = await client.call('tools/list')
   const exposed = result.tools[3].name as string
   expect((await call({ 'mcp-name': exposed }, exposed)).status).toBe(200)
@@ -341,7 +341,7 @@ async function hanging(one: Hub): Promise<Promise<Answer & { readonly status: nu
   main.handler = () => new Promise(() => {})
   const call = new RawModern(one, '/mcp/g').call('tools/call', { name: 'echo' })
   await until(() => one.upstreams.seen.length === 1)
-  // In a list, since an async function waits for a promise that it returns.
+  // The call is returned in a list, since an async function would wait for a promise that it returns.
   return [call]
 }
 
