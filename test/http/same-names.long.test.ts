@@ -137,7 +137,7 @@ describe('of two people, each with a server and a group "same"', () => {
   })
 })
 
-describe('what repeats the identity of its record', () => {
+describe('a body that repeats the identity of its record', () => {
   const ada = () => of(people, 'ada')
   beforeAll(async () => void (await ada().ok('POST', '/api/groups', { name: 'same', members: ['same'] })), 120_000)
 

@@ -165,7 +165,7 @@ const CORE: readonly (readonly [client: string, server: string])[] = [
 const ALL = Object.keys(CLIENTS).flatMap(client => Object.keys(SERVERS).map(server => [client, server] as const))
 
 test.each(extent(CORE, ALL).map(pair => [...pair]))(
-  '%s with %s: lists, calls, hears progress, answers questions',
+  '%s with %s: lists, calls, receives progress, answers questions',
   async (name = '', server = '') => {
     const authorization = `Bearer ${await admin.mcpKey()}`
     const client = (await CLIENTS[name]?.(new URL(`/mcp/of-${server}`, hub.url), authorization)) as Peer

@@ -198,7 +198,7 @@ beyondCore(() => {
   }, 120_000)
 })
 
-test('two hubs on one database: the second is refused, says by whom, and may start once the first has ended', async () => {
+test('two hubs on one database: the second is refused, names the first, and may start once the first has ended', async () => {
   const databaseUrl = await postgres.database('shared')
   const env = { DATABASE_URL: databaseUrl }
   const first = await startHub({ env })

@@ -231,7 +231,7 @@ describe('a client that comes back without its last event, as the SDK does', () 
     expect((await client.post(answer)).status).toBe(404)
   })
 
-  test('is told where to post when it does not say where it was', async () => {
+  test('gets a new address when it names no known event', async () => {
     await using hub = hubWith()
     const back = async (headers: Record<string, string>) => {
       const client = await new SseClient(hub, '/sse/work').stream(headers)
@@ -242,7 +242,7 @@ describe('a client that comes back without its last event, as the SDK does', () 
     await Promise.all([back(version), back({ 'last-event-id': 'of-another-process.2.1' })])
   })
 
-  test('hears nothing of this where its kind does not come back', async () => {
+  test('gets no ping at the start if its kind does not resume', async () => {
     const gate = Promise.withResolvers<void>()
     await using hub = hubWith(() => gate.promise)
     const client = await new SseClient(hub, '/sse/work').stream({ ...version, 'user-agent': 'python-httpx/0.28.1' })

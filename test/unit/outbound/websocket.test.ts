@@ -229,7 +229,7 @@ describe('createGuardedConnect()', () => {
     expect(server.ended).toMatchObject([{ code: 'upstream_flood' }])
   })
 
-  test('ends the connection at the head of a message that is too long, where none is skipped', async () => {
+  test('ends the connection at the head of a message that is too long, if none is skipped', async () => {
     await using server = await deafServer()
     const closed: (number | undefined)[] = []
     await server.open({ tooLong: undefined, maxBytes: 1_000, admits: (bytes: number) => closed.push(bytes) > 0 })

@@ -144,7 +144,7 @@ describe('Listen', () => {
     expect(listen.accepts(3, updated, 'a:')).toBe(true)
   })
 
-  describe('what was told of a resource before it was left is no reason to keep silent once it is wanted again', () => {
+  describe('an update before an unsubscribe does not suppress one after the next subscribe', () => {
     const next = (wish: () => void) => {
       // Each is a little later than the one before, so that they are handled one by one.
       for (const sinceMs = performance.now(); performance.now() <= sinceMs; );
@@ -153,7 +153,7 @@ describe('Listen', () => {
       acknowledge()
     }
 
-    test('where the streams that told it go after that', () => {
+    test('if the streams of that update end afterwards', () => {
       replace()
       for (const stream of [1, 2]) listen.accepts(stream, updated, 'a:')
       next(() => listen.unsubscribe('a:'))
@@ -166,7 +166,7 @@ describe('Listen', () => {
       expect(listen.accepts(4, updated, 'b:')).toBe(false)
     })
 
-    test('where they have gone before', () => {
+    test('if they have ended before', () => {
       replace()
       for (const stream of [1, 2]) listen.accepts(stream, updated, 'a:')
       next(() => listen.unsubscribe('a:'))
