@@ -309,7 +309,7 @@ describe('imports', () => {
   })
 })
 
-describe('what only some files may do', () => {
+describe('restrictions to certain files', () => {
   test('Bun.* and bun:* stay at the edges', () => {
     const edge = (path: string): boolean =>
       path === 'core/main.ts' ||
@@ -505,7 +505,7 @@ function rootFiles(): string[] {
   ]
 }
 
-/** Each cycle once, as the path around it. */
+/** Lists each cycle once, as the path around it. */
 function findCycles(files: readonly SourceFile[]): string[] {
   const cycles: string[] = []
   const done = new Set<string>()

@@ -66,7 +66,7 @@ export async function openSession(target: HttpTarget): Promise<Record<string, st
 
 /**
  * One session on one keep-alive connection with one call in flight: writes the next call as soon as the last is answered.
- * Knows just enough of HTTP/1.1 to see where an answer ends, so that the client is not what is measured.
+ * Reads only enough of HTTP/1.1 to see where an answer ends, so that the measurement is not one of the client.
  */
 export class HttpSession {
   readonly #connect: (session: HttpSession) => Promise<Socket>

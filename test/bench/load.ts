@@ -48,7 +48,7 @@ async function startLoad(
   })
 }
 
-/** The sessions shared out among the children. */
+/** Shares the sessions out among the children. */
 async function pipesLoad(
   plan: LoadPlan & { readonly kind: 'pipe' },
   latencies: () => Latencies | undefined,

@@ -129,7 +129,7 @@ export class Bench {
     return runLoad({ sessions, seconds, warmUpMs: 500, kind: 'visits', target }, this.hub.pid)
   }
 
-  /** The same messages as through the hub, with nothing behind them. */
+  /** Sends the same messages to the bare server, without a hub. */
   bare(sessions: number, seconds: number, wire: Wire): Promise<Measured> {
     const target = this.#target(this.#bare.url, wire)
     return runLoad({ sessions, seconds, warmUpMs: 500, kind: 'http', target }, this.#bare.pid)

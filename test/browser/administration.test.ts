@@ -110,7 +110,7 @@ test('a reset link sets a password once and signs in; open sign-ins are listed a
   await late.close()
 }, 120_000)
 
-test('settings of the hub that somebody else saved meanwhile: both are shown, and mine goes on top of theirs', async () => {
+test('settings of the hub that somebody else saved meanwhile: both are shown, and mine can be saved over theirs', async () => {
   const tab = await openTab(browser, hub, admin)
   const { page } = tab
   await page.goto(`${hub.url}/settings/logs`)
@@ -134,7 +134,7 @@ test('settings of the hub that somebody else saved meanwhile: both are shown, an
   expect(await page.locator('.callout.warn').count()).toBe(0)
   answered.resolve()
   await page.waitForSelector('.callout:has-text("You have saved this meanwhile, elsewhere.")')
-  // Below the bar of the console, 48 pixels high.
+  // The warning must be visible below the bar of the console, which is 48 pixels high.
   await page.waitForFunction(() => {
     const { top = 0, bottom = 0 } = document.querySelector('.callout.warn')?.getBoundingClientRect() ?? {}
     return top >= 48 && bottom <= innerHeight

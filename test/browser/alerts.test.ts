@@ -1,4 +1,4 @@
-/** Alerts, keys of clients, and endpoints of assistants, each with what is outside: a receiver, a client, a device. */
+/** Alerts, keys of clients, and endpoints of assistants, each with its other side: a receiver, a client, a device. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import type { Client } from '../support/client.ts'
@@ -242,7 +242,7 @@ test('an endpoint with the rights of an ordinary user alone is edited whole here
   await tab.close()
 }, 120_000)
 
-test('says what stands in the environment and in the settings file, and where a test fails', async () => {
+test('shows settings of the environment and of the settings file, and where a test fails', async () => {
   const tab = await openTab(browser, hub, admin)
   const { page } = tab
   await tab.open('/assistant')

@@ -11,7 +11,7 @@ import { PLACES } from './support/places.ts'
 import { englishOf, questionsOf, quiet } from './support/words.ts'
 
 const EVERYTHING = `${ROOT}/node_modules/@modelcontextprotocol/server-everything/dist/index.js`
-/** Has no place to break in a narrow page. */
+/** A name without a place to break in a narrow page. */
 const LONG = 'x'.repeat(120)
 
 let browser: Browser
@@ -36,7 +36,7 @@ beforeAll(async () => {
         halted: { ...stdioFixture('echo'), enabled: false },
       },
       groups: [{ name: 'home', servers: ['echo'] }],
-      // Nobody listens there: a sink that is down.
+      // An address where nothing listens: the sink is down.
       plugins: [{ use: 'sink-syslog', config: { host: '127.0.0.1', port: 1, protocol: 'tcp' } }],
       assistant: { endpoints: [endpoint] },
     },
@@ -130,7 +130,7 @@ test('failures of sinks, deliveries and tests of keys are said in Chinese', asyn
   expect(found).toEqual([])
 }, 300_000)
 
-/** As much of a Chinese title as stands before the first value in it. */
+/** The part of a Chinese title before the first value in it. */
 function titleOf(code: string): string {
   const [start = ''] = (titles[code as keyof typeof titles] ?? code).split(/[{[]/)
   return start

@@ -15,7 +15,7 @@ import { axe, openBrowser, openTab, PHONE, type View } from './support/console.t
 
 const DIST = join(import.meta.dir, '../../ui/dist')
 const KB = 1000
-/** Compressed by gzip. */
+/** Most bytes of each kind, compressed by gzip. */
 const MOST = { entry: 130 * KB, style: 20 * KB, chunk: 40 * KB, editor: 150 * KB, script: 350 * KB }
 
 interface Manifest {
@@ -35,7 +35,7 @@ let env: Record<string, string>
 beforeAll(async () => {
   browser = await openBrowser()
   env = { PORT: String(await freePort()), ...LOOPBACK }
-  // As a new hub has it.
+  // A new hub has these settings.
   const mcpServers = { sample: stdioFixture('echo') }
   hub = await startHub({ env, settings: { mcpServers, groups: [{ name: 'sample', servers: ['sample'] }] } })
 }, 120_000)
@@ -45,7 +45,7 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-test('what is loaded before the first page fits its budget', () => {
+test('files loaded before the first page stay within their budget', () => {
   const entry = [manifest.entry, ...manifest.preload].reduce((sum, path) => sum + zipped(path), 0)
   console.log(`entry ${entry}, style ${zipped(manifest.style)}, sprite ${zipped(manifest.sprite)} bytes`)
   expect(entry).toBeLessThanOrEqual(MOST.entry)
@@ -108,7 +108,7 @@ test('a newcomer: from the first start to a tool called by a real client, in at 
   expect(setup.status).toBe(404)
   expect((await fetch(`${hub.url}/api/setup`)).status).toBe(404)
   const { command, args } = stdioFixture('echo') as { command: string; args: string[] }
-  // The box has the focus: what is copied elsewhere is pasted without a click, and read.
+  // The box has the focus: text copied elsewhere can be pasted without a click, and is read at once.
   await page.waitForFunction(() => document.activeElement?.id === 'paste')
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   const copied = JSON.stringify({ mcpServers: { mine: { command, args }, yours: { command, args } } })
@@ -118,7 +118,7 @@ test('a newcomer: from the first start to a tool called by a real client, in at 
   await click('section.entry .foot button.pri')
   await page.waitForURL(/\/servers$/)
   await online(await hub.signIn('admin'), ['mine', 'yours'])
-  // Beside the group that came with the sample server.
+  // This group is made beside the one that came with the sample server.
   await click('nav a[href="/groups"]')
   await page.waitForSelector('pb-table >> text=sample')
   await click('main button:has-text("Group all online servers")')

@@ -87,7 +87,7 @@ test('a range of the histogram and a query are in the address, which shows the s
   await tab.close()
 }, 120_000)
 
-test('live tail loses and doubles no row at 200 records a second, pauses by scrolling, and goes on', async () => {
+test('live tail loses and doubles no row at 200 records a second, pauses by scrolling, and continues', async () => {
   const tab = await openTab(browser, hub, admin)
   const { page } = tab
   await tab.open('/logs?q=server:noisy%20load')

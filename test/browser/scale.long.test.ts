@@ -279,7 +279,7 @@ async function tail<T>(prefix: string, measured: (page: Page, act: () => Promise
   return found
 }
 
-/** Tasks of more than 50 ms by the clock, as the browser tells of them. */
+/** Tasks of more than 50 ms by the clock, as the browser reports them. */
 async function longTasks(page: Page, act: () => Promise<unknown>): Promise<readonly number[]> {
   await page.evaluate(() => {
     const durations: number[] = []

@@ -264,7 +264,7 @@ test('a destructive tool asks first', async () => {
   await tab.close()
 })
 
-test('settings: a conflict shows both, mine goes on top of theirs, and the secret is in no answer', async () => {
+test('settings: a conflict shows both, mine can be saved over theirs, and the secret is in no answer', async () => {
   const tab = await openTab(browser, hub, admin)
   const { page } = tab
   const answers: string[] = []

@@ -118,7 +118,7 @@ describe('a call that its client cancels while it is asked', () => {
   }
 
   test.each(handshaking(LEGACY))(
-    '%s: a server of %s hears of it, and the next call is answered',
+    '%s: a server of %s is notified, and the next call is answered',
     async (_, __, client, kind) => {
       await withPeer(client, upstreamOf(kind).askingPlace.name, 'hangs', async peer => {
         const before = await cancelled(peer)

@@ -64,7 +64,7 @@ describe('log messages of calls that run side by side', () => {
 
   const legacy = KINDS.filter(({ era }) => era === 'legacy')
   test.each(crossed(legacy, 1))(
-    'a client of %s, a server of %s on connections of their own: each hears all of its own',
+    'a client of %s, a server of %s on connections of their own: each receives all of its own messages',
     async (_, __, client, kind) => {
       await using pair = new Pairs(world.admin, client, upstreamOf(kind))
       const [ann, bob] = await pair.open('asked')

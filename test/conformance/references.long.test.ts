@@ -89,7 +89,7 @@ describe.each([...PAIRS])('a server written with %s, requirement set %s', (name,
     expect(passed).toHaveLength(DIRECTLY_PASSED[`${name} ${revision}`] ?? 0)
   })
 
-  test('what it passes directly it passes through the hub', () => {
+  test('checks that it passes directly also pass through the hub', () => {
     const { direct, hub } = found()
     const through = passedBy(hub, revision)
     for (const scenario of passedBy(direct, revision))

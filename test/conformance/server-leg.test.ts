@@ -19,7 +19,7 @@ interface Run {
   readonly known: Readonly<Record<string, number>>
 }
 
-/** With an upstream of the older era. */
+/** Runs with an upstream of the older era. */
 const OLDER_UPSTREAM = {
   baseline: 'legacy-upstream.yaml',
   known: {

@@ -10,7 +10,7 @@ export type Requirements = '2025-11-25' | '2026-07-28'
 /** The side of MCP that is under test. */
 export type Leg = 'server' | 'client'
 
-/** Asked of the hub besides the scored scenarios: the suite runs them and does not count them. */
+/** Scenarios run besides the scored ones: the suite runs them and does not count them. */
 const BEYOND_THE_SCORE: Readonly<Record<Requirements, Readonly<Record<Leg, readonly string[]>>>> = {
   '2025-11-25': {
     server: ['server-session-lifecycle', 'json-schema-2020-12'],

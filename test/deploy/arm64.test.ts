@@ -48,7 +48,7 @@ describe.each(extent([], ['under emulation']))('the program for arm64 %s', () =>
     const client = await admin.mcp('/mcp/home')
     expect(await callText(client, 'echo', { text: 'von arm64 · 你好' })).toContain('von arm64 · 你好')
     await client.close()
-    // Over 128 KiB: parsed by a thread.
+    // A thread parses bodies over 128 KiB.
     const text = 'x'.repeat(200_000)
     const refused = await admin.request('POST', '/api/servers', {
       name: 'large',

@@ -77,7 +77,7 @@ describe.each(extent([], ['in a clean Debian root']))('the image %s', () => {
 
   test('as another user: the health check holds, the level is none, and commands are an administrator’s', async () => {
     await withData(async () => {
-      // The address that it prints is what the test asks.
+      // The test asks the address that it prints.
       const env = { PORT: '0', ALLOWED_HOSTS: '0.0.0.0,127.0.0.1' }
       const hub = await startHub({ program: image.entry({ data, env, rights: asUser }), timeoutMs: 60_000 })
       const { port } = new URL(hub.url)

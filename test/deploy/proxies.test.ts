@@ -149,7 +149,7 @@ describe.each(extent([''], ['', '/hub']))('a hub at "%s"', basePath => {
     }, 120_000)
 
     alsoHere(() => {
-      test('the first event of a stream comes at once, and progress while the call goes on', async () => {
+      test('the first event of a stream comes at once, and progress comes during the call', async () => {
         const stream = new AbortController()
         const live = await firstByte(
           fetch(below(proxy.url, '/api/stream'), {

@@ -57,7 +57,7 @@ test('calls are refused only while the hub is down, each with a time to try agai
         atMs: performance.now(),
         kind: isAnswer ? 'answered' : isRetryable ? 'refused' : `${response.status} ${body.slice(0, 300)}`,
       })
-      // So that the refusals of a hub that is down are not thousands.
+      // This keeps the refusals of a hub that is down from being thousands.
       if (!isAnswer) await Bun.sleep(50)
     }
   }
@@ -65,7 +65,7 @@ test('calls are refused only while the hub is down, each with a time to try agai
   await until(() => outcomes.length > 50, { what: 'calls before the stop' })
 
   const patient = await new RawClient(proxy, '/mcp/slow', key).open()
-  // Its head comes with the first progress, when the call is under way.
+  // The head of its answer comes with the first progress, when the call is under way.
   const answer = await patient.send('tools/call', {
     ...{ name: 'wait', arguments: { ms: 3_000 }, _meta: { progressToken: 1 } },
   })
@@ -98,7 +98,7 @@ test('an assistant that dials all the while is never told that its token is a wr
   let going = true
   const dialler = async (): Promise<void> => {
     while (going) {
-      // Rejects while nothing listens.
+      // The request rejects while nothing listens.
       const answer = await rawRequest(hub.url, dial(token), { quietMs: 1 }).catch(() => ({ status: 0 }))
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
       await Bun.sleep(2)
@@ -114,7 +114,7 @@ test('an assistant that dials all the while is never told that its token is a wr
   await until(() => accepted() > before + 5, { timeoutMs: 60_000, what: 'connections after the start' })
   going = false
   await Promise.all(diallers)
-  // 503: a hub that stops.
+  // A hub that stops answers 503.
   expect([...statuses.keys()].filter(status => ![0, 101, 503].includes(status))).toEqual([])
 }, 300_000)
 

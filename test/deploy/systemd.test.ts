@@ -81,7 +81,7 @@ describe.each(extent([], ['as process 1']))('systemd %s', () => {
     await ann.close()
   }, 300_000)
 
-  test('reload opens the log anew without a restart', async () => {
+  test('reload opens the log again without a restart', async () => {
     const before = property('MainPID')
     expect(systemctl('reload', UNIT).code).toBe(0)
     expect([await answers(), property('MainPID')]).toEqual([true, before])

@@ -21,7 +21,7 @@ const succeed = (command: readonly string[], cwd: string): string => {
 beforeAll(async () => {
   folder = await makeTemp('tarball')
   succeed([process.execPath, 'ui/build.ts', '--if-stale'], ROOT)
-  // Without its script, which wants a program called "bun".
+  // The package is packed without its script, which needs a program called "bun".
   const [packed] = JSON.parse(
     succeed(['npm', 'pack', '--ignore-scripts', '--json', '--pack-destination', folder], ROOT),
   )

@@ -71,7 +71,7 @@ async function filesOfFolder() {
   return [kept, texts, await readFile(join(folder, 'mcp_settings.json'), 'utf8')]
 }
 
-/** The hub opens what is in the folder, and has all of the version before. */
+/** The hub opens the folder, and has all data of the version before. */
 async function opens({ accessKey }: Fixture, env: Readonly<Record<string, string>> = {}): Promise<void> {
   hub = await startHub({ folder, env })
   const admin = await hub.signIn('admin')
@@ -109,7 +109,7 @@ test('the newest fixtures have an access key', async () => {
   }
 })
 
-// The oldest, to which all changes happen; the others in `bun run soak`.
+// The oldest, to which all changes apply; `bun run soak` tries the others.
 describe.each(extent(names.slice(0, 1), names))('%s', name => {
   test('opens: users, passwords, servers, secrets, groups and access keys are as they were', async () => {
     await opens(await placedWithSqlite(name))

@@ -73,7 +73,7 @@ test('addresses in answers are those of the proxy, with its path', async () => {
   expect(JSON.stringify(config)).toContain(`${nginx.url}/hub/mcp/g`)
 })
 
-test('who calls is what a trusted proxy adds last, never what the client says first', async () => {
+test('the client address is the one that a trusted proxy adds last, never one that the client sends', async () => {
   // nginx appends the address that it saw, 127.0.0.1. That is a proxy itself, so the address before it counts.
   expect(await people(`${nginx.url}/hub`, outside, '192.0.2.9')).toBe(200)
   expect(await people(`${nginx.url}/hub`, outside, '203.0.113.9')).toBe(403)
@@ -117,7 +117,7 @@ test('a call that outlasts the proxy’s patience is its 504, a hub that is gone
   const quick = await outside.request('POST', '/api/servers/slow/tools/quick/call', { arguments: {} })
   expect(quick.status).toBe(200)
   expect((await fetch(`${nginx.url}/hub/health`)).status).toBe(200)
-  // The call that nobody waits for any more was given up.
+  // The call whose client had gone was cancelled.
   await until(async () => {
     const { items } = await outside.ok('GET', '/api/admin/sessions')
     return items.every((one: { callsInFlight: number }) => one.callsInFlight === 0)

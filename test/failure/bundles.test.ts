@@ -78,7 +78,7 @@ for line in sys.stdin:
 `
 }
 
-/** As `mcpb` packs it, whose schema wants a command of its own for each kind. */
+/** Packs a project as `mcpb` does, whose schema wants a command of its own for each kind. */
 function zipOfProject(manifest: object, files: Readonly<Record<string, string>>): Buffer {
   const all = { 'manifest.json': JSON.stringify(manifest), ...files }
   return zipOf(Object.entries(all).map(([name, content]) => ({ name, content })))
@@ -141,7 +141,7 @@ function inTheSandbox(): void {
     expect((await bob.request('GET', `/api/bundles/${bundleId}`)).json.code).toBe('bundle_not_found')
   }, 120_000)
 
-  test('what a user enters is one word each, secrets are sealed, and the platform’s own fields count', async () => {
+  test('each value that a user enters stays one argument, secrets are sealed, and the platform’s own fields count', async () => {
     const { bundleId, inputs } = await sent(bob, await shutInBundle({ ...CONFIGURED, name: 'configured' }))
     expect(inputs.map((one: { name: string }) => one.name)).toEqual(['folders', 'token', 'depth', 'quiet', 'absent'])
     expect(inputs[0]).toMatchObject({ format: 'path', kind: 'directory', many: true, required: false })

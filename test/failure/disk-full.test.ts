@@ -61,7 +61,7 @@ afterAll(async () => {
   for (const folder of [hub.folder, settingsDisk, storeDisk, source]) await removeTemp(folder)
 }, 120_000)
 
-test('a settings file on a full disk: 507 storage_full, the old file is whole, and calls go on', async () => {
+test('a settings file on a full disk: 507 storage_full, the old file is whole, and calls continue', async () => {
   const seen = `/proc/${pid}/root${settingsDisk}`
   const before = await readFile(join(seen, 'mcp_settings.json'), 'utf8')
   const args = ['x'.repeat(80_000)]
@@ -75,12 +75,12 @@ test('a settings file on a full disk: 507 storage_full, the old file is whole, a
   expect((await admin.request('GET', '/health')).status).toBe(200)
 }, 120_000)
 
-test('a store on a full disk: 507 storage_full, nothing half-done, and calls go on', async () => {
+test('a store on a full disk: 507 storage_full, nothing half-done, and calls continue', async () => {
   const seen = `/proc/${pid}/root${storeDisk}`
   const client = await admin.mcp('/mcp/echo')
   let refused: Awaited<ReturnType<typeof admin.request>> | undefined
   let made = 0
-  // Smaller ones after that, until what is left is less than any change needs.
+  // Smaller changes follow, until less is left than any change needs.
   for (const characters of [100_000, 20_000, 4_000]) {
     refused = undefined
     for (let n = 0; n < 60 && !refused; n += 1) {

@@ -60,7 +60,7 @@ async function ask(client: Client, method: string, path: string, body?: unknown)
   for (;;) {
     const answer = await client.request(method, path, body)
     if (answer.status !== 429) return answer
-    // As long as the answer says, whatever the machine.
+    // This waits as long as the answer says, on any machine.
     await Bun.sleep(Number(answer.headers.get('retry-after') ?? 1) * 1_000)
   }
 }
@@ -202,7 +202,7 @@ describe('the n-th statement fails:', () => {
     ['SQLITE_IOERR', false, ['storage_unavailable']],
   ] as const
   for (const [turn, [code, stays, codes]] of CODES.entries()) {
-    // In the suite each of these with one of the codes.
+    // The suite tries each of these with one of the codes.
     const inCore = (name: string, nth: number) => nth % CODES.length === turn && CORE.includes(name)
     for (const operation of OPERATIONS.filter(({ name }, nth) => extent(inCore(name, nth), true))) {
       test(`${operation.name}, ${code}: refused and unchanged, or acknowledged and kept`, async () => {
@@ -254,7 +254,7 @@ describe('the n-th start of a process fails:', () => {
 })
 
 beyondCore(() => {
-  test('what was acknowledged is there after a restart, and nothing else', async () => {
+  test('acknowledged changes are there after a restart, and nothing else', async () => {
     const look = async () => [await servers(), await keys(), await items('/api/admin/users', 'username', 'role')]
     const before = await look()
     const { folder } = hub

@@ -95,7 +95,7 @@ test.each(
   120_000,
 )
 
-test('what was updated last in a flood is told to all who are subscribed, and earlier updates as one', async () => {
+test('the last update of a flood reaches all subscribers, and earlier ones are merged', async () => {
   for (const stream of streams) stream.updates = 0
   const updates = Array.from({ length: 300 }, (_, marker) => ({ uri: URI, marker }))
   await call('burst', { updates })

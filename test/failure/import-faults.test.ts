@@ -32,7 +32,7 @@ async function nothingIsThere(): Promise<void> {
   expect((await admin.ok('GET', '/api/groups?scope=all')).total).toBe(0)
 }
 
-test('what is no document is refused, and nothing is written', async () => {
+test('a body that is no document is refused, and nothing is written', async () => {
   const many = (count: number, entry: (n: number) => unknown) =>
     Object.fromEntries(Array.from({ length: count }, (_, n) => [`s${n}`, entry(n)]))
   const url = 'https://never.example/'
@@ -71,7 +71,7 @@ test('what is no document is refused, and nothing is written', async () => {
   await unharmed()
 }, 120_000)
 
-test('who imports again and again is answered one at a time, and others go on', async () => {
+test('repeated imports of one user are answered one at a time, and others are served meanwhile', async () => {
   const mallory = await hub.user('mallory')
   const servers = Object.fromEntries(
     Array.from({ length: 480 }, (_, n) => [`s${n}`, { url: 'https://never.example/' }]),

@@ -77,7 +77,7 @@ async function patchbay(
 
 const kid = async (folder: string): Promise<string> => (await readMasterKeys(join(folder, 'data'), {}))[0]?.kid ?? ''
 
-/** Files below the folder in which the text stands. */
+/** Files below the folder that contain the text. */
 async function filesWith(folder: string, text: string): Promise<string[]> {
   const found: string[] = []
   for (const name of await readdir(folder, { recursive: true })) {
@@ -104,7 +104,7 @@ async function expectAllOpen(folder: string, env: Record<string, string> = {}): 
 }
 
 test(
-  'rotate seals everything anew, in database and settings file, and leaves nothing under the old key',
+  'rotate seals everything again, in database and settings file, and leaves nothing under the old key',
   () =>
     copied(async folder => {
       const old = await kid(folder)
@@ -172,7 +172,7 @@ test(
 )
 
 test(
-  'a hub that is told to accept the loss starts, keeps the sealed values, lets nobody rotate, and serves them again with their key',
+  'with ACCEPT_LOST_SECRETS the hub starts, keeps the sealed values, refuses to rotate, and opens them again with their key',
   () =>
     copied(async folder => {
       const file = join(folder, 'data/master.key')
@@ -201,7 +201,7 @@ test(
 
 beyondCore(() => {
   test(
-    'what does not open is named and stays, and so does the old key',
+    'a value that does not open is named and kept, and so is the old key',
     () =>
       copied(async folder => {
         const path = join(folder, 'mcp_settings.json')

@@ -83,7 +83,7 @@ test('a log that nobody reads any more, or whose reader has stopped reading, sto
 }, 120_000)
 
 beyondCore(() => {
-  test('a log file on a full disk stops no call, goes on where it stopped once there is room again, and in a new file when it is moved away', async () => {
+  test('a log file on a full disk stops no call, continues where it stopped once there is room again, and in a new file when it is moved away', async () => {
     folder = await makeTemp('disk')
     const script = `head -c 1000000 /dev/zero > ${folder}/ballast\nexec "$@"`
     hub = await startHub({

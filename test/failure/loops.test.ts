@@ -151,7 +151,7 @@ beyondCore(() => {
       }
     }, 120_000)
 
-    test('a hub upstream is told who called before, by marks that have nothing in common', async () => {
+    test('a hub upstream receives the chain of callers, as marks that have nothing in common', async () => {
       try {
         await using proxy = forwarder(other.url)
         const headers = { authorization: `Bearer ${await there.mcpKey()}` }

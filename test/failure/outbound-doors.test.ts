@@ -323,7 +323,7 @@ test('a name that is another address at each question: never one that was not ch
   expect([...new Set(outcomes)].sort()).toEqual(['connection_lost', 'url_address_blocked'])
 }, 120_000)
 
-test('a server that moves to a forbidden address is cut off there: the next connection is checked anew', async () => {
+test('a server that moves to a forbidden address is cut off there: the next connection is checked again', async () => {
   zone.set('moving.example', [OPEN])
   const [client] = users
   const moving = { url: `http://moving.example:${guide.port}/api` }
@@ -355,7 +355,7 @@ test('a server that passes from an administrator to a user loses the private add
   }
 }, 120_000)
 
-test('what is behind a forbidden address cannot be told from the answer or its time', async () => {
+test('neither the answer nor its time reveals what is behind a forbidden address', async () => {
   const [client] = users
   const closed = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
   const shut = closed.port

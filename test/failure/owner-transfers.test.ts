@@ -375,7 +375,7 @@ test('a group that passes to an administrator takes along no server that its own
     expect((await admin.ok('GET', `/api/groups/admin~${name}`)).members).toEqual([])
 }, 120_000)
 
-describe('what acts for its owner goes to nobody', () => {
+describe('settings that act for their owner pass to nobody', () => {
   const RECORDS = [
     ['/api/assistant/endpoints', { direction: 'inbound' }],
     ['/api/monitoring/channels', { type: 'webhook', enabled: false, config: { url: 'https://hooks.example/a' } }],

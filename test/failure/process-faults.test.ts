@@ -65,7 +65,7 @@ afterAll(async () => {
 
 afterEach(() => unharmed(), 120_000)
 
-test('a call that runs out of time: upstream_timeout, the server is told, its late answer is dropped', async () => {
+test('a call that runs out of time: upstream_timeout, the server is notified, its late answer is dropped', async () => {
   const client = await admin.mcp('/mcp/unruly')
   const { value: failure, ms } = await timed(() => failureOf(callText(client, 'late', { ms: LATE_MS })))
   expect(failure.data?.code).toBe('upstream_timeout')

@@ -36,7 +36,7 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-/** Every server is what the registry says, and what it runs is one process. */
+/** Checks that every server agrees with the registry, and that each running one is one process. */
 async function agreed(names: readonly string[]): Promise<boolean> {
   const { items } = await admin.ok('GET', '/api/servers?scope=all')
   const children = descendants(hub.pid).filter(stat => stat.state !== 'Z')

@@ -13,7 +13,7 @@ import { known } from './fixtures/known.ts'
 
 const FIXTURE = join(ROOT, 'test/support/mcp-servers/faulty-http.ts')
 const TIMEOUT_MS = atLeast(1_500)
-/** To a server that closes each connection. */
+/** Number of calls to a server that closes each connection. */
 const CALLS = extent(80, 500)
 
 /** Answers of the remote server instead of one to `initialize`, and the reason that the hub must give. */
@@ -25,7 +25,7 @@ const AT_START = {
   inward: { init: { status: 302, location: 'http://169.254.169.254/latest' }, reason: 'redirect_blocked' },
 } as const
 
-/** In the suite one for each reason. */
+/** The suite tries one for each reason. */
 const STARTING = Object.entries(AT_START).filter(([name]) => extent(!['broken', 'moved'].includes(name), true))
 
 interface Call {
@@ -177,7 +177,7 @@ test('a redirect that ends nowhere is followed three times, and the call says so
   expect(await timesSent()).toBe(sent + 4)
 })
 
-test('what keeps a remote server from starting is its reason, with the time of the next attempt', async () => {
+test('a remote server that cannot start says why, with the time of the next attempt', async () => {
   for (const [name, { reason }] of STARTING) {
     const status = await until(async () => {
       const now = await statusOf(admin, name)
@@ -201,7 +201,7 @@ test('a server that answers 503 with Retry-After is left in peace for that long'
   })
   expect(Date.parse(nextAttemptAt ?? '') - Date.now()).toBeGreaterThan(20_000)
   const left = () => (Date.parse(nextAttemptAt ?? '') - Date.now()) / 1_000
-  // In whole seconds, as Retry-After and under /mcp, until the next attempt and not one second more.
+  // The wait is given in whole seconds, in Retry-After and under /mcp: until the next attempt, and not one second more.
   const before = Math.ceil(left())
   const answer = await admin.request('POST', '/api/servers/busy/tools/any/call', { arguments: {} })
   const failure = await failureOf(callText(await admin.mcp('/mcp/busy'), 'any'))

@@ -97,7 +97,7 @@ describe('a process that stands still', () => {
     expect(processesOf('frozen')).toEqual([await pidOf('frozen')])
   }, 120_000)
 
-  test('and goes on before it has missed them is not replaced', async () => {
+  test('and continues before it has missed them is not replaced', async () => {
     const old = await pidOf('resumed')
     const client = await admin.mcp('/mcp/resumed')
     process.kill(old, 'SIGSTOP')

@@ -121,7 +121,7 @@ async function allKinds(key: string): Promise<AnyClient[]> {
 }
 
 describe('clients of a hub that starts again at the same address', () => {
-  test(`${EACH * 4} legacy and ${EACH * 4} modern ones go on without being restarted; a call in flight fails once`, async () => {
+  test(`${EACH * 4} legacy and ${EACH * 4} modern ones continue without being restarted; a call in flight fails once`, async () => {
     const clients = await allKinds(await admin.mcpKey())
     expect(clients).toHaveLength(EACH * 8)
     for (const client of clients) expect(await client.call('quick', {})).toBe('quick')
@@ -171,7 +171,7 @@ describe('clients of a hub that starts again at the same address', () => {
   }, 120_000)
 
   beyondCore(() => {
-    test('one whose hub was stopped goes on, with what it said it can and its version', async () => {
+    test('one whose hub was stopped continues, with its capabilities and its version', async () => {
       const key = await admin.mcpKey()
       const able = await admin.mcp('/mcp/g', { ...answering('anna').options, credential: key })
       const older = await new RawClient(hub, '/mcp/g', key).open('2025-03-26')

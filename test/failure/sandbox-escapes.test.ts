@@ -68,7 +68,7 @@ const CALLS: Readonly<Record<string, string[]>> = {
   'another personality': kernel([135, 92], 0x0040000),
   'to set the clock': kernel([227, 112], 0, '$t = "x" x 16'),
 }
-/** Answered as by a kernel that has no such call. */
+/** Calls that are answered as by a kernel without them. */
 const UNKNOWN: Readonly<Record<string, string[]>> = {
   clone3: kernel([435, 435], '$c = "\\0" x 88', 88),
   futex_waitv: kernel([449, 449], 0, 0),
@@ -189,14 +189,14 @@ async function aProgramInside(): Promise<void> {
     await new Promise<void>(resolve => server.listen({ path: `\0${name}` }, () => resolve()))
     const script = `use Socket; socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, pack("Sa*", AF_UNIX, "\\0${name}")) ? print "reached" : print $! + 0`
     expect((await probe.run('/usr/bin/perl', '-e', script)).out).toBe('111')
-    // The same from here does reach it.
+    // The same script reaches it from outside the sandbox.
     expect(Bun.spawnSync(['/usr/bin/perl', '-e', script]).stdout.toString()).toBe('reached')
     await until(() => reached === 1)
     server.close()
   })
 
   test('opens no socket that its own network does not hold', async () => {
-    // Unix and IPv4, then packets of the wire, the kernel's ciphers, and VSOCK, which no namespace holds.
+    // These are Unix and IPv4, then packets of the wire, the kernel's ciphers, and VSOCK, which no namespace covers.
     const script = 'for (1, 2, 17, 38, 40) { socket(my $s, $_, 1, 0) ? print "open " : print $! + 0, " " }'
     expect((await probe.run('/usr/bin/perl', '-e', script)).out).toBe('open open 97 97 97 ')
   })
@@ -243,7 +243,7 @@ async function aProgramInside(): Promise<void> {
     const folder = join(hub.dataDir, 'owners', ownerId, id)
     const targets = [...files, hub.dataDir, hub.folder, '/', '..', join(hub.dataDir, 'owners')]
     const links = targets.map((target, index) => `ln -s ${target} link${index}; ln ${target} hard${index}`).join('; ')
-    // Deeper than any path may be long, and closed to its owner.
+    // These folders are nested deeper than any path may be long; another one is closed to its owner.
     const deep =
       'i=0; while [ $i -lt 200 ]; do mkdir long-name-of-a-folder && cd -P long-name-of-a-folder; i=$((i+1)); done'
     await run('/bin/sh', '-c', `${links}; mkdir closed && touch closed/x && chmod 0 closed; ${deep}`)

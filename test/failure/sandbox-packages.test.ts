@@ -26,7 +26,7 @@ const authority = new Authority(folder)
 // npm asks for "localhost" in the handshake where the address is an IP address.
 const tls = authority.issue('registry', 'IP:127.0.0.1,DNS:localhost')
 const file = join(folder, 'trusted.pem')
-// As some keep it: with a key, which nobody else may see.
+// Some keep it with a key, which nobody else may see.
 await writeFile(file, `# ours\n${tls.key}\n${authority.certificate}`, { mode: 0o600 })
 const registry = await startRegistry(
   [
@@ -110,7 +110,7 @@ function aRunnerInside(): void {
     }, 120_000)
   }
 
-  test('another package in the command is installed anew, and both go with the server', async () => {
+  test('another package in the command is installed separately, and both are removed with the server', async () => {
     const { id } = await bob.ok('GET', '/api/servers/bunx')
     await bob.ok('PATCH', '/api/servers/bunx', { args: ['shut-in@2.0.0'] })
     await until(

@@ -77,7 +77,7 @@ if (level !== 'full') {
     }, 120_000)
   }
 
-  test('where bubblewrap goes while the hub runs, starts end as sandbox_lost and not as a crash loop', async () => {
+  test('when bubblewrap disappears while the hub runs, starts end as sandbox_lost and not as a crash loop', async () => {
     const inside = (...command: string[]) => {
       const { success } = Bun.spawnSync(['/usr/bin/nsenter', '--target', String(hub.pid), '--mount', ...command])
       expect([command, success]).toEqual([command, true])

@@ -165,7 +165,7 @@ if (level !== 'full') {
       await bob.ok('POST', '/api/servers/probe/start?wait=30s')
     })
 
-    test('is held at its limits of memory and processes, and the hub and others go on', async () => {
+    test('is held at its limits of memory and processes, and the hub and others continue', async () => {
       await add(bob, 'greedy')
       await expect(ask(bob, 'greedy', 'grow', { megabytes: 800 })).rejects.toThrow()
       await online(bob, ['greedy'])
@@ -221,7 +221,7 @@ if (level !== 'full') {
     }, 60_000)
 
     beyondCore(() => {
-      test('says of its folder that it is not there, whatever stands in its place', async () => {
+      test('reports its folder as missing, whatever is in its place', async () => {
         await ask(bob, 'probe', 'write', { path: 'file', text: '' })
         const places = { long: 'x'.repeat(300), below: 'file/x', file: 'file' }
         for (const [name, cwd] of Object.entries(places)) {

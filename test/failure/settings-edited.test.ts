@@ -29,7 +29,7 @@ async function names(): Promise<string[]> {
   return (await admin.ok('GET', '/api/servers?sort=name')).items.map((server: { name: string }) => server.name)
 }
 
-/** As editors save: a new file, renamed over the old one. */
+/** Saves as editors do: a new file, renamed over the old one. */
 async function save(text: string): Promise<void> {
   await writeFile(`${hub.settingsFile}.tmp`, text, { mode: 0o600 })
   await rename(`${hub.settingsFile}.tmp`, hub.settingsFile)

@@ -1,4 +1,4 @@
-/** The disk of the store takes long to confirm a change, or refuses to: who changes something waits, and nobody else. */
+/** The disk of the store takes long to confirm a change, or refuses to: only the one who makes the change waits. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
@@ -76,7 +76,7 @@ test('a slow disk delays who changes something, and no call', async () => {
   expect(ids).not.toContain(hub.pid)
 }, 120_000)
 
-test('a change that the disk does not confirm is answered so, calls go on, and later ones are made again', async () => {
+test('a change that the disk does not confirm is refused with that reason, calls continue, and later changes succeed', async () => {
   const mcp = await admin.mcp('/mcp/echo')
   await syncsAre('error=EIO', async () => {
     const { status, json } = await admin.request('PATCH', '/api/settings', { theme: 'dark' })

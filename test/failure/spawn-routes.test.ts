@@ -73,7 +73,7 @@ test('the trace sees what is started, and this machine has no sandbox', async ()
   expect(sandbox).not.toBe('full')
 })
 
-test('what would be saved or tried: create, test, import, edit, replace, gift', async () => {
+test('servers to save or try: create, test, import, edit, replace, gift', async () => {
   await refused(bob, 'POST', '/api/servers', { name: 'made', ...denied('create') })
   await refused(bob, 'POST', '/api/servers', { name: 'made', ...denied('disabled', { enabled: false }) })
   await refused(bob, 'POST', '/api/servers', { name: 'made', ...denied('lazy', { start: 'lazy' }) })

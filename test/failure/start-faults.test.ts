@@ -7,7 +7,7 @@ import { callText, online, type Status } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { KNOWN, known } from './fixtures/known.ts'
 
-/** The hub itself takes about 27, keeps 32 back, and refuses a start where less than 14 more are left. */
+/** The hub itself takes about 27 descriptors, keeps 32 back, and refuses a start when fewer than 14 more are left. */
 const MOST_DESCRIPTORS = 104
 const TINY = join(ROOT, 'test/support/mcp-servers/tiny.sh')
 

@@ -111,7 +111,7 @@ test('malformed lines between valid messages give one WARN a second at most, whi
   for (const { message } of items) expect(message).toContain('a line that is not JSON')
 }, 60_000)
 
-test('a missing program and a missing folder are told apart', async () => {
+test('a missing program and a missing folder have different reasons', async () => {
   const reasonOf = (name: string) => until(async () => (await statusOf(admin, name)).reason?.code)
   expect(await reasonOf('missing')).toBe('command_not_found')
   expect(await reasonOf('lost')).toBe('cwd_not_found')
@@ -147,7 +147,7 @@ test('a grandchild that left its session ends with the server too', async () => 
 }, 120_000)
 
 beyondCore(() => {
-  test('what a server starts in sessions of their own ends with each of its processes: the probe, a killed one, a stopped one', async () => {
+  test('children that a server starts in sessions of their own end with each of its processes: the probe, a killed one, a stopped one', async () => {
     // A number that no other test uses, so that the process can be found anywhere.
     const seconds = `600.${crypto.getRandomValues(new Uint32Array(1))[0]}1`
     const grandchildren = (): number[] => runningWith(seconds)
@@ -189,7 +189,7 @@ const CUT: readonly (readonly [name: Catalogue, count: number, ...said: string[]
   ['fat', 4, '1 items over 262144 bytes'],
 ]
 for (const [name, count, ...said] of CUT.filter(([each]) => CATALOGUES.includes(each))) {
-  test(`the catalogue of "${name}" is cut at its limit, the rest works, and what was left out is told`, async () => {
+  test(`the catalogue of "${name}" is cut at its limit, the rest works, and the omission is reported`, async () => {
     const client = await admin.mcp(`/mcp/${name}`)
     expect((await toolNames(client)).length).toBe(count)
     const { warnings } = await admin.ok('GET', `/api/servers/${name}/tools`)

@@ -39,7 +39,7 @@ function lock(): Database {
   return other
 }
 
-test('a store that another process has locked: storage_busy within 300 ms, and what does not write goes on', async () => {
+test('a store that another process has locked: storage_busy within 300 ms, and requests that do not write continue', async () => {
   const client = await admin.mcp('/mcp/echo')
   lock()
   const writes = Array.from({ length: 5 }, (_, n) =>
@@ -56,7 +56,7 @@ test('a store that another process has locked: storage_busy within 300 ms, and w
     expect(answer.status).toBe(503)
     expect(answer.json.code).toBe('storage_busy')
     expect(answer.headers.get('retry-after')).not.toBeNull()
-    // 300 ms, and what a busy machine takes.
+    // The limit is 300 ms, and more on a busy machine.
     expect(ms).toBeLessThan(atMost(500))
   }
   await reading
@@ -91,7 +91,7 @@ describe('a data folder that goes while the hub runs', () => {
     ['moved away', () => undefined],
     ['replaced by an empty one', () => void mkdirSync(hub.dataDir)],
   ] as const) {
-    test(`${what}: /health says that the store is lost, writes are refused, nothing is made anew`, async () => {
+    test(`${what}: /health says that the store is lost, writes are refused, no new store is made`, async () => {
       const away = `${hub.dataDir}-away`
       renameSync(hub.dataDir, away)
       replace()

@@ -131,7 +131,7 @@ for (const [name, word] of Object.entries(FAULTS)) {
     expect(status.nextAttemptAt).toBeDefined()
     const trial = await admin.ok('POST', '/api/servers/test', { name: 'x', url: urls[name] })
     expect(trial.error.code).toBe('upstream_tls_error')
-    // Neither by plain http at the same port, nor without the check.
+    // The hub tried neither plain http at the same port, nor a connection without the check.
     expect(came[name]).toBe(0)
   })
 }

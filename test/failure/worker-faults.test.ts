@@ -8,7 +8,7 @@ import { watchFor } from '../support/unharmed.ts'
 import { timed, until } from '../support/wait.ts'
 import { known } from './fixtures/known.ts'
 
-/** A thread counts as dead after 15 s of silence, which is looked at each 5 s. */
+/** A thread counts as dead after 15 s of silence; the hub checks every 5 s. */
 const SILENCE_MS = 15_000
 /** Time to notice the silence and end the worker. */
 const LATER_MS = 6_000
@@ -86,13 +86,13 @@ beyondCore(() => {
     const waits: number[] = []
     while (!over) {
       waits.push((await timed(() => callText(echo, 'echo', { text: 'x' }))).ms)
-      // Often enough for hundreds of them.
+      // This is often enough for hundreds of them.
       await Bun.sleep(50)
     }
     const { value: failure, ms } = await ended
     expect(failure.data?.code).toBe('connection_lost')
     expect(ms).toBeLessThan(SILENCE_MS + atMost(LATER_MS))
-    // Hundreds of them, of which the machine may hold up one or two.
+    // There are hundreds of waits, and the machine may delay one or two.
     expect(waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.95)]).toBeLessThan(atMost(250))
     await online(admin, ['alone'])
   }, 120_000)

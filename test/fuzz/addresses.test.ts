@@ -12,12 +12,12 @@ import { check, hostileText } from '../support/fuzz.ts'
 const user: AddressRights = { networks: [], admin: false }
 const admin: AddressRights = { networks: [], admin: true }
 
-/** Ranges of ipaddr.js that nobody's URL may reach, loopback and private networks of administrators left aside. */
+/** Ranges of ipaddr.js that no user's URL may reach, without loopback and the private networks of administrators. */
 const OPEN_TO_ADMINS = new Set(['loopback', 'private', 'uniqueLocal'])
 
 const v4 = fc.oneof(
   fc.nat(0xffff_ffff),
-  // Near the borders of the special networks.
+  // Addresses near the borders of the special networks.
   fc
     .tuple(
       fc.constantFrom(

@@ -32,7 +32,7 @@ const SYNTAX = [
 ]
 const object = jsonValue().filter(isJsonObject) as fc.Arbitrary<JsonObject>
 
-/** A JSON text in some layout, with comments and trailing commas where they may stand. */
+/** A JSON text in some layout, with comments and trailing commas where they are allowed. */
 const jsonc = fc
   .tuple(object, fc.infiniteStream(fc.constantFrom('', ' ', '\n', '\t', ' // c, } "\n', '/* ] */', '\r\n')))
   .map(([value, blanks]) => {

@@ -102,7 +102,8 @@ describe('names', () => {
   test('nameKey() gives one key to every spelling that differs in case or form', async () => {
     await check(
       fc.property(names, text => {
-        // As names are stored. Upper case of what is not normalized can move an accent: U+1F20 U+0345 U+0301 becomes two letters.
+        // Names are stored in this form. Upper case of a text that is not normalized can move an accent: U+1F20 U+0345 U+0301
+        // becomes two letters.
         const name = text.toWellFormed().normalize('NFC')
         const key = nameKey(name)
         expect([nameKey(key), nameKey(text)]).toEqual([key, key])

@@ -291,7 +291,7 @@ describe('what comes in', () => {
     ]
     await check(
       fc.property(hostileText(...words), text => {
-        // As the runtime hands it over: parsed, dot segments resolved.
+        // The runtime passes paths on in this form: parsed, with dot segments resolved.
         const path = URL.parse(`http://x/${text}`)?.pathname ?? '/'
         try {
           requireCanonical(path)

@@ -89,7 +89,7 @@ describe('messages of an upstream', () => {
           const value = parsed(text)
           const read = readMessages(text)
           if (!value) {
-            // A message may stand behind a text without a line end.
+            // A message may follow a text without a line end.
             const at = text.indexOf('{"jsonrpc"', 1)
             const behind = at > 0 && parsed(text.slice(at)) ? 1 : 0
             expect(read[0]?.kind).toBe('bad')

@@ -86,7 +86,7 @@ describe('URIs', () => {
     )
   })
 
-  test('what a client is shown leads back to the member and the URI that it stands for', async () => {
+  test('names shown to a client lead back to the member and the URI that they replace', async () => {
     const member = (serverId: string, alias: string) =>
       fc.record({
         serverId: fc.constant(serverId),

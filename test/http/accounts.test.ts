@@ -77,7 +77,7 @@ async function expectEnded({ other, stream, mcp, call, rest, sse }: Awaited<Retu
   await stream.close()
 }
 
-describe('what is open ends within 5 s', () => {
+describe('open work ends within 5 s', () => {
   test('when a key is deleted', async () => {
     const ann = await hub.user('ann')
     const { id, secret } = await ann.ok('POST', '/api/keys', { label: 'k', scopes: ['api', 'mcp'] })
@@ -191,7 +191,7 @@ describe('an administrator who becomes a user', () => {
 
 describe('at the same moment', () => {
   beyondCore(() => {
-    test('of several who create one name one succeeds, for servers, groups and users', async () => {
+    test('when several create one name, one succeeds: servers, groups and users', async () => {
       const bodies = [
         ['/api/servers', { name: 'one', url: upstream.url, enabled: false }, 20],
         ['/api/groups', { name: 'one' }, 20],

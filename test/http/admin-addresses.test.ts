@@ -64,7 +64,7 @@ test('administration is closed outside the list, and the account is an ordinary 
   expect((await admin.ok('GET', '/api/auth/me')).role).toBe('admin')
 })
 
-test('what belongs to others is out of sight and reach outside the list', async () => {
+test('things of others are invisible and out of reach outside the list', async () => {
   expect(told(await outside('GET', '/api/servers?scope=all'))).toBe('403 admin_only')
   expect((await outside('GET', '/api/servers?scope=visible&owner=other')).json.items ?? []).toEqual([])
   expect(told(await outside('GET', '/api/keys?owner=other'))).toBe('404 user_not_found')
@@ -148,7 +148,7 @@ beyondCore(() => {
   })
 })
 
-test('what was configured from outside has fewer rights until it is reviewed at a listed address', async () => {
+test('a server configured from outside has fewer rights until it is reviewed at a listed address', async () => {
   const made = await outside('POST', '/api/servers', { name: 'remote', url: 'https://one.example/', enabled: false })
   expect([made.status, made.json.review.required, made.json.review.network]).toEqual([201, false, 'none'])
   const path = '/api/servers/remote'

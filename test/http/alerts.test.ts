@@ -1,4 +1,4 @@
-/** Alert rules, channels and silences by the API: whose they are, what is refused, and what a test of a rule does. */
+/** Alert rules, channels and silences by the API: their owners, refusals, and the test of a rule. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { LIMITS } from '../../core/config/limits.ts'
 import { beyondCore } from '../support/extent.ts'
@@ -199,7 +199,7 @@ describe('channels', () => {
     expect(codes).toEqual([200, 200, 200, 200, 200, 429])
   })
 
-  test('what is gone is said, and a delivery of a test is made anew', async () => {
+  test('a missing channel is reported, and a delivery of a test is made again', async () => {
     await alice.ok('POST', CHANNELS, { name: 'gone', type: 'webhook', config: { url: `${receiver.url}/gone` } })
     await alice.ok('POST', RULES, { ...RULE, name: 'to-gone', channels: ['gone'] })
     const { deliveries } = await alice.ok('POST', '/api/monitoring/test-alert', { rule: 'to-gone', send: true })
@@ -213,7 +213,7 @@ describe('channels', () => {
     expect((await bob.request('GET', `${CHANNELS}/alice~gone/deliveries`)).json.code).toBe('channel_not_found')
   })
 
-  test('what waits for another attempt is given up when its channel is switched off', async () => {
+  test('a message that waits for another attempt is dropped when its channel is switched off', async () => {
     await fay.ok('POST', CHANNELS, { name: 'busy', type: 'webhook', config: { url: `${receiver.url}/busy` } })
     const rule = { ...RULE, condition: 'servers_offline >= 0', per: 'total', duration: '0s' }
     await fay.ok('POST', RULES, { ...rule, name: 'to-busy', channels: ['busy'] })

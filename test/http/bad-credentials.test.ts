@@ -198,7 +198,7 @@ test.each([
   expect(told(await send(hub.url, 'GET', path, undefined, bearer(token(), newAddress())))).toBe(`401 ${code}`)
 })
 
-test('who was accepted before, or signs in now, goes on working behind the same address', async () => {
+test('a user who was accepted before, or signs in now, can still work behind the same address', async () => {
   const from = newAddress()
   const key = await admin.mcpKey()
   const headers = bearer(key, { accept: 'application/json, text/event-stream', ...from })

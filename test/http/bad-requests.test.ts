@@ -154,7 +154,7 @@ describe.each(Object.entries(RAW))('%s', (_about, rows) => {
     },
   )
 
-  test('none of it has changed what is kept', settle)
+  test('none of them has changed stored data', settle)
 })
 
 test('a request that waits for 100 Continue gets it, and its answer', async () => {

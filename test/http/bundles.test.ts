@@ -116,7 +116,7 @@ function change(sql: string): void {
   db.close()
 }
 
-describe('what a bundle and its files take is on an account of its sender', () => {
+describe('bytes of a bundle and its files count for its sender', () => {
   test('its files count as whole blocks of the disk, and go with the bundle', async () => {
     const files = Array.from({ length: 200 }, (_, at) => ({ name: `f/${at}`, content: `${at}` }))
     const { status, json } = await sendBundle(ada, zipOf([manifest, ...files]))
@@ -145,7 +145,7 @@ describe('what a bundle and its files take is on an account of its sender', () =
     const all = extent(1, 4)
     for (let version = 0; version < all; version += 1)
       expect((await sendBundle(ada, large(version, extent(2, 24), extent(1, 3)))).status).toBe(201)
-    // Reading a GiB takes seconds: in the suite one bundle stands for four of the largest.
+    // Reading a GiB takes seconds: the suite has one bundle in place of four of the largest.
     if (all === 1) change(`update bundle set unpacked_bytes = ${990 * MIB}`)
     const before = await used(ada, 'diskBytesPerUser')
     const refused = await sendBundle(ada, zipOf([...heavy(10, 8), manifest, padding(1)]))

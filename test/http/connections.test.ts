@@ -102,7 +102,7 @@ describe('what others see', () => {
   })
 })
 
-test('why a server is not online is told to those who may edit it', async () => {
+test('the reason why a server is offline is shown to those who may edit it', async () => {
   await ada.ok('POST', '/api/servers', { name: 'halted', visibility: 'public', url: remote.url, enabled: false })
   await ada.ok('POST', '/api/groups', { name: 'resting', visibility: 'public', servers: ['halted', 'open'] })
   const reasonFor = async (user: Client) => (await shown(user)).servers.find(({ ref }) => ref === 'ada~halted')?.reason

@@ -108,7 +108,7 @@ describe('CORS', () => {
 })
 
 describe('without a trusted proxy', () => {
-  test('what forwarding headers say counts for nothing, and makes nobody local', async () => {
+  test('forwarding headers have no effect, and make nobody local', async () => {
     expect((await admin.request('GET', '/api/admin/users')).status).toBe(200)
     for (const headers of [
       { 'x-forwarded-for': '127.0.0.1' },

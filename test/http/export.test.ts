@@ -130,7 +130,7 @@ test('export, import, export is equal; calls go with the secrets', async () => {
   expect(await callText(client, 'env', { name: 'API_KEY' })).toBe(SECRET)
   const [mine, theirs] = [await bob.ok('POST', '/api/export', {}), await ada.ok('POST', '/api/export', {})]
   expect(comparable(mine)).toEqual(comparable(theirs))
-  // Each of these derives a key of the passphrase, on purpose slowly.
+  // Each of these derives a key from the passphrase, which is slow on purpose.
   for (const again of extent([], [wish])) {
     const { items } = await bob.ok('POST', '/api/import?dryRun=true', again)
     expect(items.map(({ verdict }: { verdict: string }) => verdict)).toEqual(Array(11).fill('same'))
@@ -160,7 +160,7 @@ test('without its secrets it asks for each by its place, and switches such serve
   })
 })
 
-test('what was changed is told, what is newer is refused, and a hostile one is one item that is invalid', async () => {
+test('changes are reported, a newer version is refused, and a hostile entry is one invalid item', async () => {
   const document = await ada.ok('POST', '/api/export', {})
   const changed = { ...document, settings: { theme: 'light' } }
   const plan = await bob.ok('POST', '/api/import?dryRun=true', { document: changed })

@@ -164,7 +164,7 @@ test('the API shows and tests them, and refuses to change them', async () => {
   expect((await admin.ok('POST', '/api/monitoring/test-alert', { rule: 'down' })).holds).toBe(true)
 })
 
-test('an edit is applied: what is the same goes on, what is gone ends, what was made by the API is taken over', async () => {
+test('an edit is applied: unchanged entries continue, removed ones end, ones made by the API are taken over', async () => {
   await admin.ok('POST', RULES, { ...DOWN, name: 'own', duration: '5m' })
   await admin.ok('POST', RULES, { ...DOWN, name: 'later', duration: '5m' })
   const before = await admin.ok('GET', `${RULES}/down`)

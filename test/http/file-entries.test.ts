@@ -59,7 +59,7 @@ async function expectCommentsKept(): Promise<void> {
 }
 
 describe('people of the file', () => {
-  test('sign in by bcrypt and by argon2id, and again after the hash was made anew', async () => {
+  test('sign in by bcrypt and by argon2id, and again after the hash was renewed', async () => {
     for (const _ of [1, 2]) {
       for (const name of ['bea', 'art']) expect((await hub.signIn(name)).name).toBe(name)
     }
@@ -145,7 +145,7 @@ describe('entries of the file', () => {
     expect((await admin.ok('GET', '/api/groups/pair')).members.length).toBe(2)
   }, 120_000)
 
-  test('belong to whom the file says, and what is made here is not written to it', async () => {
+  test('belong to the owner in the file, and things made here are not written to it', async () => {
     const given = await admin.request('PATCH', '/api/servers/far away', { owner: 'bea', headers: null })
     expect([given.status, given.json.code]).toEqual([409, 'settings_read_only'])
     const before = await file()

@@ -135,7 +135,7 @@ const READS = [
   ...['/api/logs/search?limit=200', '/api/admin/audit', '/api/market/templates?source=names'],
 ]
 
-describe('what people read has no hidden character', () => {
+describe('texts that people read have no hidden character', () => {
   test.each(READS)('in GET %s', async path => {
     const { status, json } = await admin.request('GET', path)
     expect([status, hiddenIn(json)]).toEqual([200, []])

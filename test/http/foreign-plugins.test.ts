@@ -24,7 +24,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => hub?.stop(), 120_000)
 
-test('what the list of plugins shows has no hidden character', async () => {
+test('the list of plugins shows no hidden character', async () => {
   const { items } = await admin.ok('GET', '/api/admin/plugins')
   const of = (name: string) => items.find((item: { name: string }) => item.name.endsWith(name))
   expect(hiddenIn(items)).toEqual([])

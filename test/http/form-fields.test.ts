@@ -85,7 +85,7 @@ test('every transport and every kind of channel has a schema with type, limits a
   for (const [name, { title }] of forms) expect([name, typeof title]).toEqual([name, 'string'])
 })
 
-test('what a body leaves out is what the document calls the default', async () => {
+test('a field left out of a body gets the default of the document', async () => {
   for (const [path, body] of [
     ['/api/servers', { name: 'plain', url: 'https://mcp.example/mcp' }],
     ['/api/groups', { name: 'plain' }],

@@ -38,7 +38,7 @@ test('request ids are random: no part of two of them counts on', async () => {
   expect(ids.toSorted()).not.toEqual(ids)
 })
 
-test('how many records of all wait to be stored is said to administrators alone', async () => {
+test('the number of records that wait to be stored is shown to administrators only', async () => {
   expect(typeof (await admin.ok('GET', '/api/logs/search')).behind).toBe('number')
   const found = await bob.ok('GET', '/api/logs/search')
   expect([found.source, Object.hasOwn(found, 'behind')]).toEqual(['database', false])
@@ -120,7 +120,7 @@ function unexplained(before: Facts, after: Facts): readonly string[] {
     .map(({ place, values }) => `${place}: ${JSON.stringify(values)}`)
 }
 
-test('what others have and do changes nothing that a user can read or hear', async () => {
+test('things and actions of others change nothing that a user can read or receive', async () => {
   const carol = await hub.user('carol')
   for (const client of [bob, carol]) client.patient = true
   await haveThings(bob, 2)

@@ -183,7 +183,7 @@ describe('a call', () => {
     })
   })
 
-  test('stands in the records as the caller’s, and in those of the group', async () => {
+  test('is in the caller’s records, and in those of the group', async () => {
     await admin.ok('POST', path('big'), { bytes: 10 })
     const items = await until(async () => {
       const found = (await admin.ok('GET', '/api/monitoring/activity?server=varied&tool=big')).items
@@ -281,7 +281,7 @@ describe('rights', () => {
   })
 })
 
-describe('what a model pays to read a group’s tools', () => {
+describe('the tokens that a model needs to read a group’s tools', () => {
   test('is counted from what a client sees, and much of it is warned of', async () => {
     const { tools } = await (await admin.mcp('/mcp/costly')).listTools()
     const seen = tools

@@ -136,7 +136,7 @@ test('replace is planned, done in one transaction, and taken back with its secre
   expect(await key()).not.toEqual(newKey)
 }, 120_000)
 
-test('what was edited since is kept, and nothing of it is lost', async () => {
+test('later edits are kept, and nothing of them is lost', async () => {
   const wish = { document: await changed(), choices: { '#/servers/far': 'replace', '#/rules/errors': 'replace' } }
   const { planHash } = await ada.ok('POST', '/api/import?dryRun=true', wish)
   const { id } = await ada.ok('POST', '/api/import', { ...wish, planHash })

@@ -182,7 +182,7 @@ test('server.json: its package, with what must be filled in as variables', async
   })
   expect(found.body.env.PROXY).toBeUndefined()
   expect(found.body.variables.WEATHER_KEY).toBeUndefined()
-  // The paste box of the console asks for what is missing, and knows it by this code alone.
+  // The paste box of the console asks for missing values, and recognises them by this code alone.
   expect(found.error.errors.map(({ code }: { code: string }) => code)).toEqual(['variable_unknown'])
 })
 

@@ -65,7 +65,7 @@ async function triedChannel(name: string): Promise<readonly [string, boolean]> {
   return [ok ? 'ok' : code, receiver.received.length > before]
 }
 
-test('a channel reaches no private network for whoever is outside the list, until the whole of it is sent from a listed address', async () => {
+test('a channel changed from outside the list reaches no private network, until the whole of it is sent from a listed address', async () => {
   await admin.ok('POST', RULES, RULE)
   for (const name of ['plain', 'hook']) await admin.ok('POST', CHANNELS, { name, ...webhook })
   expect(told(await outside('POST', CHANNELS, { name: 'new', ...webhook }))).toBe('403 url_address_blocked')
@@ -155,7 +155,7 @@ test('an endpoint from outside the list dials no private network until the whole
   expect(await dialled(admin, 'speaker')).toBe(true)
 })
 
-test('what a user has made reaches no more when the user becomes an administrator, also by a rollback', async () => {
+test('settings made by a user reach no more when the user becomes an administrator, also by a rollback', async () => {
   const eve = await hub.user('eve')
   await eve.ok('POST', '/api/groups', { name: 'g', members: [] })
   expect(told(await eve.request('POST', CHANNELS, { name: 'hook', ...webhook }))).toBe('403 url_address_blocked')

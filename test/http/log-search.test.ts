@@ -96,7 +96,7 @@ test('each name is looked up in the store: a query has 100 at most', async () =>
   expect([refused.status, refused.json.errors[0].code]).toEqual([400, 'query_too_complex'])
 })
 
-test('pages go on by the cursor, which is good for the same person and search alone', async () => {
+test('pages continue by the cursor, which is valid for the same person and search only', async () => {
   const seen: string[] = []
   let cursor = ''
   for (let page = 0; page < 10; page += 1) {
@@ -132,7 +132,7 @@ test('conditions combine in a body', async () => {
   expect(await post({ tool: 'echo', duration: { gte: 3_600_000 } }, { sort: [{ timestamp: 'asc' }], limit: 1 })).toBe(0)
 })
 
-describe('what is wrong is refused with its place', () => {
+describe('errors are refused with their place', () => {
   const deep = (depth: number): object => (depth === 0 ? { level: 'INFO' } : { not: deep(depth - 1) })
   const many = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`)
   test.each([

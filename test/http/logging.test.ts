@@ -29,7 +29,7 @@ const records = () =>
 const found = (wanted: Record<string, unknown>) =>
   records().filter(record => Object.entries(wanted).every(([key, value]) => record[key] === value))
 
-test('what a server writes to stderr is a record of the server', async () => {
+test('a line that a server writes to stderr becomes a record of the server', async () => {
   await hub.logged('a line of stderr')
   const [record] = found({ message: 'a line of stderr' })
   expect(record).toMatchObject({ level: 'INFO', component: 'server', server: 'echo', stream: 'stderr' })

@@ -1,4 +1,4 @@
-/** Records that stand for many calls: whatever counts or lists calls from records adds them up, in the hub and in each sink. */
+/** Records that represent many calls: every count or list of calls from records adds them up, in the hub and in each sink. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { SearchEngineDouble } from '../support/search-engine.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
-/** Calls at once; more than 200 in a second are counted together. */
+/** Number of calls at once; more than 200 in a second are counted together. */
 const BURST = 250
 /** Most records of a page. */
 const MOST = 1_000

@@ -14,7 +14,7 @@ export type Expected = number | readonly number[]
 export interface Filled {
   readonly name: string
   readonly visibility: 'private' | 'public'
-  /** A name that nothing has yet. */
+  /** A name that is still free. */
   readonly fresh: string
   /** Address of a fixture that speaks MCP. */
   readonly upstream: string
@@ -347,7 +347,7 @@ const REST: readonly Row[] = [
     body: () => ({ metrics: [{ name: 'orders', kind: 'counter', value: 1 }] }),
     ...signedIn(200),
   },
-  // From loopback, and without METRICS_TOKEN.
+  // The request comes from loopback, and METRICS_TOKEN is not set.
   { method: 'GET', path: '/metrics', user: 403, admin: 200, anonymous: 200 },
   { method: 'GET', path: '/api/public/info', ...everybody(200) },
   { method: 'GET', path: '/api/public/servers', ...everybody(200) },

@@ -17,7 +17,7 @@ export interface McpTown {
   readonly bob: Client
   /** Alice's access key. */
   readonly key: string
-  /** A session that stands throughout. */
+  /** A session that stays open throughout. */
   readonly standing: RawClient
   close(): Promise<void>
 }
@@ -50,7 +50,7 @@ export interface McpRow {
   readonly method?: string
   /** Default `/mcp/g`. */
   readonly path?: string
-  /** Besides the usual ones; an empty value leaves a header out. `session`: the standing one's id. */
+  /** Headers besides the usual ones; an empty value leaves a header out. `session`: the id of the open session. */
   readonly headers?: Readonly<Record<string, string>>
   readonly session?: true
   readonly body?: unknown
@@ -66,7 +66,7 @@ export const initialize = {
   method: 'initialize',
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
 }
-/** A message on the standing session. */
+/** A message on the open session. */
 export const message = (what: string, body: unknown, status: number, rpc?: number, code?: string): McpRow => ({
   ...{ what, body, session: true, status },
   ...(rpc === undefined ? {} : { rpc }),
@@ -99,7 +99,7 @@ export function mcpTable(about: string, scene: () => McpTown, rows: readonly Mcp
     let before: Standing | undefined
     const settle = async () => {
       expect(await standingOf(scene())).toEqual(before as Standing)
-      // The session that stands answers on, whatever came beside it.
+      // The open session still answers, whatever else was sent.
       expect((await scene().standing.call('ping')).result).toEqual({})
       await expectWell(scene().hub)
     }
@@ -113,7 +113,7 @@ export function mcpTable(about: string, scene: () => McpTown, rows: readonly Mcp
       },
     )
 
-    test('none of it has changed what is kept or who is connected', settle)
+    test('none of them has changed stored data or the sessions', settle)
   })
 }
 

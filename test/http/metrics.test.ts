@@ -98,7 +98,7 @@ beyondCore(() => {
 })
 
 beyondCore(() => {
-  test('a server that is removed and made again under its name goes on where it was', async () => {
+  test('counts of a server that is removed and made again under its name continue', async () => {
     const calls = 'patchbay_tool_calls_total{owner="admin",server="second",tool="echo",status="success",outcome="ok"}'
     for (const count of [1, 2]) {
       await admin.ok('POST', '/api/servers', { name: 'second', ...stdioFixture('echo') })

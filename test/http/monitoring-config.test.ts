@@ -154,7 +154,7 @@ test('the whole answer is sent back, and nothing changes; sizes and durations re
 })
 
 beyondCore(() => {
-  test('what was set through the API holds from the next start on, before anything of the log is removed', async () => {
+  test('settings made through the API hold from the next start on, before anything of the log is removed', async () => {
     const changed = await admin.ok('PUT', CONFIG, {
       logging: { database: { maxSize: '100MB' } },
       logRotation: { maxSize: '5MB', compress: false },

@@ -339,7 +339,7 @@ test('the dashboard for Grafana asks for metrics that there are', async () => {
 })
 
 beyondCore(() => {
-  test('what was counted is there after a restart', async () => {
+  test('counts are there after a restart', async () => {
     const before = (await metrics(admin)).metrics.requests.total
     const changes = async () => (await admin.ok('GET', '/api/monitoring/health?server=echo')).items[0].changes
     const seen = await changes()

@@ -102,7 +102,7 @@ describe('an access key', () => {
     expect(codesOf(put)).toEqual(['400 validation_failed', 'secret_required'])
   })
 
-  test('is told which fields to give again, and gives them', async () => {
+  test('learns which fields to send again, and sends them', async () => {
     const url = 'https://next.example/mcp'
     const refused = await key.request('PATCH', '/api/servers/remote', { url })
     expect(refused.json.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual([
@@ -148,7 +148,7 @@ describe('an access key', () => {
     await key.ok('PATCH', '/api/assistant/endpoints/speaker', { enabled: false })
   })
 
-  test('a plugin sends its secrets to no other address, whoever asks', async () => {
+  test('a plugin sends its secrets to no other address, for any caller', async () => {
     const path = '/api/admin/plugins/sink-otlp'
     const headers = { Authorization: secret }
     const { config } = await owner.ok('PATCH', path, { config: { endpoint: 'https://good.example/', headers } })

@@ -32,7 +32,7 @@ const yaml = (url: string, rest = ''): string =>
 
 const SAVED = { name: 'pets', enabled: false, openapi: { schema: yaml('https://pets.example') } }
 
-/** Each alias stands for ten of the one before: a document of 500 bytes has a million million values. */
+/** Each alias means ten of the one before: a document of 500 bytes has a million million values. */
 const ALIASES = Array.from({ length: 12 }, (_, at) => `x-${at + 1}: &x${at + 1} [${Array(10).fill(`*x${at}`)}]`)
 
 const WRONG: readonly (readonly [what: string, schema: string, field: string, code: string, said: RegExp])[] = [
@@ -108,7 +108,7 @@ beyondCore(() => {
     await until(() => order.length > 0, { what: 'the first large document', timeoutMs: 60_000 })
     await save(bob, 'small', yaml('https://pets.example'))
     await save(bob, 'padded', JSON.stringify({ openapi: '3.1.0', paths: {}, servers: [{ url: 'https://a.example' }] }))
-    // Each of the two waits for what is being checked or stored when it comes, not for what the other user has sent after it.
+    // Each of the two waits for work that is under way when it comes, not for documents that the other user sent later.
     expect(order.filter(name => name.startsWith('large')).length).toBeLessThanOrEqual(BEFORE)
     await Promise.all(many)
     expect(await hub.longestTurnMs()).toBeLessThan(MOST_MS * 1.5 * Math.max(slow, slowness()))

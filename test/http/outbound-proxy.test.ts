@@ -104,7 +104,7 @@ test('a proxy that refuses the password is named as the reason, and nothing reac
   }
 })
 
-test('what NO_PROXY lists is reached directly, and ordinary users’ addresses are judged as without a proxy', async () => {
+test('addresses in NO_PROXY are reached directly, and ordinary users’ addresses are checked as without a proxy', async () => {
   const before = proxy.asked.length
   await admin.ok('POST', '/api/servers', { name: 'near', url: new URL('/mcp', program.url).href })
   await online(admin, ['near'])

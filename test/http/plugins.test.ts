@@ -33,7 +33,7 @@ const plugin = async (name: string) => {
   return json.items.find((item: { name: string }) => item.name === name)
 }
 
-test('a plugin from the settings file runs isolated, and one that cannot be found is reported while the hub goes on', async () => {
+test('a plugin from the settings file runs isolated, and one that cannot be found is reported while the hub continues', async () => {
   expect(await plugin('fixture-middleware')).toMatchObject({ state: 'running', isolated: true, bundled: false })
   expect(await plugin('./missing.ts')).toMatchObject({ state: 'failed', code: 'plugin_failed' })
   expect((await admin.request('GET', '/health')).json).toMatchObject({

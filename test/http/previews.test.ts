@@ -84,7 +84,7 @@ describe('the preview of a group', () => {
     expect((await admin.ok('GET', '/api/admin/audit')).total).toBe(audit.total)
   })
 
-  test('what saving refuses is refused alike: private servers of others, unknown ones, owners', async () => {
+  test('refuses the same as saving: private servers of others, unknown ones, owners', async () => {
     for (const body of [
       { name: 'x', members: ['admin~one'] },
       { name: 'x', members: ['no-such-server'] },

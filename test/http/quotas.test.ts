@@ -81,7 +81,7 @@ test('GET /api/limits lists every limit with value and unit, and what the caller
   }
 })
 
-describe('what a user may own', () => {
+describe('limits of what a user owns', () => {
   beyondCore(() => {
     test('one server too many is 409 quota_servers, by create, batch and import', async () => {
       const some = (from: number, count: number) =>
@@ -185,7 +185,7 @@ describe('what a user may own', () => {
   })
 })
 
-describe('what a user may have open', () => {
+describe('limits of what a user has open', () => {
   test('one call in flight too many is 429 quota_calls, under /mcp with data.retryAfter', async () => {
     await bob.ok('POST', '/api/servers', { name: 'slow', url: `${slow.url}` })
     await online(bob, ['slow'])

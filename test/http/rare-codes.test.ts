@@ -48,7 +48,7 @@ async function slowBody(path: string, credential: string, [begun, further]: read
   return { text, seconds: (performance.now() - sinceMs) / 1_000 }
 }
 
-test('a body of which nothing comes for 15 s is 408 request_timeout, one that comes slowly is taken', async () => {
+test('a body without a byte for 15 s is 408 request_timeout, one that comes slowly is accepted', async () => {
   const key = await alice.mcpKey()
   const message = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping', params: { a: 'x'.repeat(5_000) } })
   const group = JSON.stringify({ name: 'slow', description: 'comes slowly' })

@@ -8,9 +8,9 @@ const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
 interface RawRow {
   readonly what: string
   readonly line: string
-  /** Behind `Host`, `Connection: close` and the credential of a user. */
+  /** Header lines after `Host`, `Connection: close` and the credential of a user. */
   readonly more?: readonly string[]
-  /** In place of those. */
+  /** Header lines in place of those. */
   readonly head?: readonly string[]
   readonly body?: string
   readonly status: number

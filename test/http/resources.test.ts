@@ -30,7 +30,7 @@ afterAll(async () => {
 const ifMatch = (etag: string | null) => ({ 'if-match': etag ?? '' })
 
 describe('entity tags', () => {
-  test('of two writers who saw one revision the second is refused', async () => {
+  test('the second of two writers who saw one revision is refused', async () => {
     const created = await ada.request('POST', '/api/servers', { name: 'twice', url: upstream.url })
     const seen = ifMatch(created.headers.get('etag'))
     const body = { name: 'twice', url: upstream.url, description: 'first' }

@@ -189,14 +189,14 @@ test('an entry of the settings file stays with its other fields, and is put righ
   const before = await admin.ok('GET', '/api/servers/filed')
   expect(before).toMatchObject({ command: 'npx -y some-server', env: { KEPT: 'yes' } })
   const { suggestion } = before.status.warnings[0]
-  // A change of another field is not refused for what is stored.
+  // A change of another field is not refused because of the stored command.
   await admin.ok('PATCH', '/api/servers/filed', { description: 'd' })
   const after = await admin.ok('PATCH', '/api/servers/filed', suggestion)
   expect(after).toMatchObject({ command: 'npx', args: ['-y', 'some-server'], env: { KEPT: 'yes' } })
   expect(after.status.warnings).toBeUndefined()
 })
 
-test('what is pasted becomes the right form, and says so', async () => {
+test('a pasted entry becomes the right form, and says so', async () => {
   const read = async (document: unknown) =>
     (await admin.ok('POST', '/api/servers/import?dryRun=true', { document })).entries[0]
   for (const document of [

@@ -100,7 +100,7 @@ async function found(...names: readonly string[]): Promise<{ ref: string; id: st
   return items.filter(({ name }: { name: string }) => names.includes(name))
 }
 
-/** Waits until what is switched on of these servers has been started once, and said so or why not. */
+/** Waits until each of these servers that is switched on was started once, and has reported that or its reason. */
 async function settled(...names: readonly string[]): Promise<void> {
   for (const { ref } of await found(...names)) {
     await until(
@@ -246,7 +246,7 @@ async function handOver(way: 'patch' | 'put' | 'delete', kind: Kind, word: strin
   return `admin~${name}`
 }
 
-describe('what a user gave to an administrator stays off by every route until the right hash is saved', () => {
+describe('a server that a user gave to an administrator stays off by every route until the right hash is saved', () => {
   // Each way and each kind of server.
   type Handover = readonly ['patch' | 'put' | 'delete', Kind]
   const core: readonly Handover[] = [

@@ -40,7 +40,7 @@ export function answered(
 /** Longer than any text that a field takes. */
 export const LONG = 'x'.repeat(10_000)
 
-/** A hub with three people; alice and bob own servers and groups, none of which is switched on. */
+/** A hub with three people; alice and bob own servers and groups, all of them switched off. */
 interface Town {
   readonly hub: Hub
   readonly admin: Client

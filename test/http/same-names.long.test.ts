@@ -65,7 +65,7 @@ describe('of two people, each with a server and a group "same"', () => {
     }
   })
 
-  test('each one hears of the own alone: states, calls, log records', async () => {
+  test('each one receives only its own states, calls and log records', async () => {
     for (const name of NAMES) {
       const stream = of(streams, name)
       await stream.next(({ event }) => event === 'tool.called')
@@ -137,7 +137,7 @@ describe('of two people, each with a server and a group "same"', () => {
   })
 })
 
-describe('what repeats the identity of its record', () => {
+describe('a body that repeats the identity of its record', () => {
   const ada = () => of(people, 'ada')
   beforeAll(async () => void (await ada().ok('POST', '/api/groups', { name: 'same', members: ['same'] })), 120_000)
 
@@ -165,7 +165,7 @@ describe('what repeats the identity of its record', () => {
       expect(await ada().ok('GET', at)).toMatchObject({ owner: 'ada', revision: 1, id: made.id })
     })
 
-    test('what was read is changed and written back, also under another name, by owner and administrator', async () => {
+    test('a body that was read can be changed and written back, also under another name, by owner and administrator', async () => {
       const read = await ada().ok('GET', `${path}/kept`)
       const renamed = await ada().ok('PUT', `${path}/kept`, { ...read, name: 'renamed' })
       expect(renamed).toMatchObject({ id: read.id, ref: 'ada~renamed', owner: 'ada', revision: 2 })

@@ -256,7 +256,7 @@ describe('a mask sent back', () => {
     expect(codes(await ask(admin, 'PATCH', '/api/servers/alice~remote', renamed))).toEqual([
       'secret_mask #/headers/X-Renamed',
     ])
-    // An import never replaces what is there.
+    // An import never replaces an existing server.
     const entry = { url: 'https://elsewhere.example/mcp', owner: 'alice', headers: whole.headers }
     const imported = await ask(admin, 'POST', '/api/servers/import', { mcpServers: { remote: entry } })
     expect(imported.json.entries).toMatchObject([{ name: 'remote', verdict: expect.stringMatching(/exists|invalid/) }])

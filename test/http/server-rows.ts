@@ -1,6 +1,6 @@
 import { LONG, type Row, type Table, tableOf, UPSTREAM } from './rows.ts'
 
-/** A body of `POST /api/servers`, and what is wrong with it. */
+/** A body of `POST /api/servers`, and its faults. */
 const server = (what: string, body: object, ...fields: string[]): Row => {
   const ok = fields.length === 0
   return {

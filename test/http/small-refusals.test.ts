@@ -87,7 +87,7 @@ test('digits of other scripts are', async () => {
   expect((await admin.request('POST', '/api/groups', { name: '組٣', members: [] })).status).toBe(201)
 })
 
-test('a command that is there and cannot be executed is told from one that is not, and PATH is not printed', async () => {
+test('a command that cannot be executed and one that does not exist have different reasons, and PATH is not printed', async () => {
   const folder = join(hub.folder, 'programs')
   await mkdir(join(folder, 'folder'), { recursive: true })
   const files = {

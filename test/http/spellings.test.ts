@@ -1,4 +1,4 @@
-/** The words of the specification and of other programs, as they are written there: what is taken, and what a refusal says. */
+/** The words of the specification and of other programs, in their own spelling: accepted forms, and the texts of refusals. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { startReceiver } from '../support/receiver.ts'
@@ -148,7 +148,7 @@ describe('channels', () => {
     })
   }
 
-  test('what is wrong is named where it stands, and two values for one field are refused', async () => {
+  test('an error is named with its place, and two values for one field are refused', async () => {
     const body = { name: 'x', type: 'webhook' }
     expect(await outcome(ada, 'POST', CHANNELS, { ...body, url: 'ftp://a.b' })).toBe('400 url_scheme #/url')
     expect(await outcome(ada, 'POST', CHANNELS, { ...body, config: { url: 'ftp://a.b' } })).toBe(
@@ -271,7 +271,7 @@ describe('every other enumeration, in bodies and queries', () => {
       expect(await outcome(admin, method, path, body)).toMatch(/^20[01]$/)
     })
 
-  test('a word that is none is refused with those that there are', async () => {
+  test('an unknown word is refused with the known ones', async () => {
     const { json } = await admin.request('GET', '/api/monitoring/export?format=xml')
     expect(json.errors[0]).toMatchObject({
       code: 'enum',

@@ -133,9 +133,9 @@ test('keys of the settings file that nobody knows are said and kept, and a start
     await until(() => hub.log().includes(`"${word}`) || hub.log().includes(`\\"${word}`), { what: word })
   expect(JSON.parse(await readFile(hub.settingsFile, 'utf8'))).toEqual(settings)
   await hub.setup()
-  // Removed in the background, once there is an administrator.
+  // The hub removes the file in the background, once there is an administrator.
   await until(async () => !(await readdir(hub.dataDir)).includes('setup-token'))
-  // Its last folder is made by another thread.
+  // Another thread makes the last folder.
   await until(async () => (await readdir(hub.dataDir)).includes('history'))
   const before = (await readdir(hub.dataDir)).sort()
   const { exit, line } = await refusal({ folder: hub.folder })
@@ -145,7 +145,7 @@ test('keys of the settings file that nobody knows are said and kept, and a start
 })
 
 describe('the data folder', () => {
-  /** One that a hub has used, whose database is in one file. */
+  /** A folder that a hub has used, with its database in one file. */
   let data = ''
   const copied = async (name: string): Promise<string> => {
     await cp(data, join(temp, name), { recursive: true })
@@ -156,7 +156,7 @@ describe('the data folder', () => {
     data = join(temp, 'a/b/data')
     const hub = await startHub({ env: { DATA_DIR: data } })
     await hub.setup()
-    // Its file goes once the first user is there.
+    // The token's file is removed once the first user exists.
     await until(async () => !(await readdir(data)).includes('setup-token'), { what: 'the set-up token to go' })
     for (const name of ['.', ...(await readdir(data))]) {
       const found = await stat(join(data, name))
@@ -258,7 +258,7 @@ describe('the data folder', () => {
       await writeFile(path, 'no database at all, and long enough to be read as the head of one'.repeat(20))
       const { exit, line } = await refusal({ env: { DATA_DIR: dirname(path) } })
       expect([exit, line.startsWith('error: store_corrupt: ')]).toEqual([1, true])
-      // In the hub's words, with the code of the database, and not in the words of its library.
+      // The message is in the hub's words, with the code of the database, and not in the words of its library.
       expect(line).toContain('(the file is not a whole database, SQLITE_NOTADB)')
       expect(await readFile(path, 'utf8')).toStartWith('no database at all')
     })

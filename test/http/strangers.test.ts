@@ -129,7 +129,7 @@ async function reaching(server: string, path: string, tool = 'whoami') {
 
 const NONE = { rest: [undefined, undefined], legacy: [undefined, undefined], modern: [undefined, undefined] }
 
-/** Each server once, and each kind of path once: its own, a public group's and one of the caller's groups. */
+/** Each server is tried once, and each kind of path once: its own, a public group's and one of the caller's groups. */
 const PATHS = [
   ['owner~each', '/mcp/@owner/each', 'whoami'],
   ['owner~collector', '/mcp/@third/bait', 'collector_whoami'],

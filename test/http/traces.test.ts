@@ -9,7 +9,7 @@ import { until } from '../support/wait.ts'
 
 const SERVER = 2
 const CLIENT = 3
-/** Calls whose spans nobody takes: more than wait at a time. */
+/** Number of calls whose spans the collector does not take: more than wait at a time. */
 const UNSENT = 3_000
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const SPAN = 'b7ad6b7169203331'
@@ -50,7 +50,7 @@ const ofTool = (name: string, from = 0): Collected[] =>
   collector.spans.slice(from).filter(span => span.name === `tools/call ${name}`)
 
 describe('by the caller’s wish', () => {
-  test('two spans of a call, in the trace of its caller, and the server is told its place', async () => {
+  test('two spans of a call, in the trace of its caller, and the server receives its place', async () => {
     const meta = await seen({ traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: 'a=b' })
     await until(() => ofTool('name').length === 2, { timeoutMs: 60_000 })
     const [server, client] = [SERVER, CLIENT].map(kind => ofTool('name').find(span => span.kind === kind))

@@ -220,7 +220,7 @@ test('arguments of 3 MiB in many calls that are not answered', async () => {
   })
 }, 120_000)
 
-test('what clients say of themselves, 3 MiB each, then the most that is taken many times', async () => {
+test('introductions of clients, 3 MiB each, then many of the largest size that is accepted', async () => {
   const introduce = async (bytes: number): Promise<Response> => {
     const client = new RawClient(hub, '/mcp/heavy', await mallory.mcpKey())
     const clientInfo = { name: 'raw', version: '1', title: 't'.repeat(bytes) }

@@ -39,7 +39,7 @@ describe.each(extent(['sqlite'], ['sqlite', 'postgres']))('%s:', kind => {
     await postgres?.stop()
   }, 120_000)
 
-  /** The same, with the longest sign-in. */
+  /** Measures health during the work, and the longest sign-in. */
   async function during(work: () => Promise<unknown>): Promise<HealthFigures & { readonly signInMs: number }> {
     let signInMs = 0
     const figures = await healthDuring(hub, async () => {

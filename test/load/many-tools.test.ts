@@ -3,7 +3,7 @@ import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts
 import { online } from '../support/servers.ts'
 import { MOST_MS, slowness } from '../support/work.ts'
 
-/** The server has 5,000 items of each kind, which is what one address offers; a body may hold 10,000 names. */
+/** The server has 5,000 items of each kind, the limit of one address; a body may hold 10,000 names. */
 const NAMED_ITEMS = 3_000
 const RUNS = 3
 

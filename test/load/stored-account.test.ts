@@ -109,7 +109,7 @@ test('every route that changes something is known to store something or not', as
   expect(known.toSorted()).toEqual([...(await changingRoutes()), ...ofPlugins].toSorted())
 })
 
-test('what each route stores is on an account', async () => {
+test('bytes that each route stores count on an account', async () => {
   const problems: string[] = []
   let before = await sizes()
   for (let at = 0; at < ROUNDS; at += 1) {
@@ -127,7 +127,7 @@ test('what each route stores is on an account', async () => {
 }, 120_000)
 
 test(
-  'what is sent to the other routes stores nothing that is not on an account',
+  'requests to the other routes store nothing that no account counts',
   async () => {
     const problems: string[] = []
     let before = await sizes()

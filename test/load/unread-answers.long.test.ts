@@ -80,7 +80,7 @@ test('documents that are asked for on one connection without reading', async () 
   })
 }, 120_000)
 
-test('documents of which one byte a second is read', async () => {
+test('documents that are read at one byte a second', async () => {
   const timers: ReturnType<typeof setInterval>[] = []
   await attack('documents read byte by byte', async () => {
     for (let at = 0; at < 30; at += 1) {

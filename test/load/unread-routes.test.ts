@@ -115,7 +115,7 @@ test('a HEAD of any of them holds nothing', async () => {
   await unread.leave([mallory], await unread.used(mallory))
 }, 120_000)
 
-test('what a caller says does not come back at length in a refusal, which is on no account', async () => {
+test('a refusal does not repeat a long input of the caller, since no account counts it', async () => {
   const text = 'x'.repeat(2 * HELD_BYTES)
   const said = {
     name: text,
@@ -138,7 +138,7 @@ test('what a caller says does not come back at length in a refusal, which is on 
   }
 }, 120_000)
 
-test('what does not fit is refused with quota_bytes, and the rest is taken again when the connections end', async () => {
+test('answers that do not fit are refused with quota_bytes, and accepted again when the connections end', async () => {
   const asked = { method: 'GET', path: '/api/servers/pets/document' }
   for (let at = 0; at < 40; at += 1) await unread.send(mallory, asked)
   await until(async () => (await unread.read(mallory, asked)).status === 429, {

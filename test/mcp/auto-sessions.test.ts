@@ -248,7 +248,7 @@ describe('warnings of groups', () => {
 })
 
 beyondCore(() => {
-  test('a change of `session` reads the lists anew, with all that clients may have and with nothing', async () => {
+  test('a change of `session` reads the lists again, with all client capabilities and with none', async () => {
     const client = await able('everything')
     const counted = (count: number, what: string) =>
       until(async () => (await toolNames(client)).length === count, { timeoutMs: 60_000, intervalMs: 200, what })

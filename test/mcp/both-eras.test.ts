@@ -182,7 +182,7 @@ describe('a server that speaks both eras', () => {
 })
 
 beyondCore(() => {
-  test('what a server of both eras asks is found out in the older one, where the session that is asked has a process of its own', async () => {
+  test('requests of a server of both eras are found in the older one, where the session that is asked has a process of its own', async () => {
     const able = { capabilities: { sampling: {} }, prepare: sampling }
     const modern = await newer('/mcp/program')
     const client = await admin.mcp('/mcp/program', able)

@@ -153,7 +153,7 @@ afterAll(async () => {
   await sdk?.[Symbol.asyncDispose]()
 }, 120_000)
 
-/** Each client once, and each server with clients of either era. */
+/** Each client is tried once, and each server with clients of either era. */
 const CORE: readonly (readonly [client: string, server: string])[] = [
   ['sdk 1.32', 'server-2.4-modern'],
   ['client 2.4, older era', 'server-2.4-legacy'],
@@ -165,7 +165,7 @@ const CORE: readonly (readonly [client: string, server: string])[] = [
 const ALL = Object.keys(CLIENTS).flatMap(client => Object.keys(SERVERS).map(server => [client, server] as const))
 
 test.each(extent(CORE, ALL).map(pair => [...pair]))(
-  '%s with %s: lists, calls, hears progress, answers questions',
+  '%s with %s: lists, calls, receives progress, answers questions',
   async (name = '', server = '') => {
     const authorization = `Bearer ${await admin.mcpKey()}`
     const client = (await CLIENTS[name]?.(new URL(`/mcp/of-${server}`, hub.url), authorization)) as Peer

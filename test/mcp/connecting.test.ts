@@ -143,7 +143,7 @@ test.each(STATUSES)('a server for SSE that answers a POST with %d is connected b
   expect(await callText(await admin.mcp(`/mcp/sse-${status}`), 'any')).toBe('by SSE')
 })
 
-test('where SSE is not tried, the reason says what to set', async () => {
+test('if SSE is not tried, the reason says which field to set', async () => {
   for (const name of ['refused', 'pinned']) {
     const reason = await until(async () => (await statusOf(admin, name)).reason)
     expect(reason.message).toContain('set "transport": "sse"')

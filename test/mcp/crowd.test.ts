@@ -178,7 +178,7 @@ describe('P-03 an upstream that has lost its sessions', () => {
 })
 
 describe('an upstream that restarts under open sessions', () => {
-  test('is reached again by the same sessions, and its lists are told once it is back', async () => {
+  test('is reached again by the same sessions, and its lists are announced once it is back', async () => {
     const sdk = await admin.mcp('/mcp/g')
     const raw = await new RawClient(hub, '/mcp/varied', key).open()
     const call = () => sdk.callTool({ name: 'raw', arguments: { n: 1 } })
@@ -188,7 +188,7 @@ describe('an upstream that restarts under open sessions', () => {
     expect(answers.map(answer => JSON.stringify(answer)).every(text => text.includes('structuredContent'))).toBe(true)
   })
 
-  test('a server that was stopped answers server_offline, the others go on, and its tools come back with it', async () => {
+  test('a server that was stopped answers server_offline, the others continue, and its tools come back with it', async () => {
     const sdk = await admin.mcp('/mcp/g')
     await admin.ok('POST', '/api/servers/varied/stop?wait=30s')
     const failure = await failureOf(sdk.callTool({ name: 'raw', arguments: {} }))

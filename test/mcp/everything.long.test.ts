@@ -191,7 +191,7 @@ describe.each(OWN)('server-everything as %s, a connection for each session', way
   }, 120_000)
 })
 
-test('a change of `session` reads the lists anew, with all that clients may have and with nothing', async () => {
+test('a change of `session` reads the lists again, with all client capabilities and with none', async () => {
   const client = await legacy('/mcp/edited')
   const count = async (): Promise<number> => (await client.listTools()).tools.length
   expect(await count()).toBe(13)

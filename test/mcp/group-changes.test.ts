@@ -90,7 +90,7 @@ describe('a member that is removed', () => {
     expect((await running).data?.code).toBe('tool_not_found')
   })
 
-  test('with its server answers the call in flight with an error, and the session goes on', async () => {
+  test('with its server answers the call in flight with an error, and the session continues', async () => {
     await groups.admin.ok('POST', '/api/servers', { name: 'doomed', ...sharedFixture('slow') })
     await online(groups.admin, ['doomed'])
     await groups.admin.ok('POST', '/api/groups', { name: 'mixed', members: ['doomed', 'bare'] })

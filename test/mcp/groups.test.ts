@@ -232,7 +232,7 @@ describe('P-21 log levels', () => {
       .filter(({ method }) => method === 'logging/setLevel')
       .map(({ params }) => params?.level)
 
-  test('P-21 the upstream hears the most verbose of all: also when a session comes, and when one ends', async () => {
+  test('P-21 the upstream gets the most verbose level of all: also when a session comes, and when one ends', async () => {
     await lena.ok('POST', '/api/servers', { name: 'levelled', ...sharedFixture('varied', { CAPABILITIES: LOGGING }) })
     await online(lena, ['levelled'])
     const told = (level: string) =>

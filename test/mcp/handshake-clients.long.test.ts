@@ -85,7 +85,7 @@ describe('sampling, elicitation and roots', () => {
     )
   })
 
-  test('P-14 the upstream hears at once that a client cannot sample', async () => {
+  test('P-14 the upstream learns at once that a client cannot sample', async () => {
     const client = await admin.mcp('/mcp/local')
     const start = performance.now()
     const answer = await callText(client, 'sample').catch((error: Error) => error.message)
@@ -160,7 +160,7 @@ describe('a client with a handshake, and a server that has none', () => {
     expect(levels).toHaveLength(3)
   })
 
-  test('changed lists are told to every session', async () => {
+  test('changed lists are announced to every session', async () => {
     const heard = { tools: 0, prompts: 0 }
     const other = await admin.mcp('/mcp/modern')
     await admin.mcp('/mcp/modern', {
@@ -174,7 +174,7 @@ describe('a client with a handshake, and a server that has none', () => {
       },
     })
     const heardBoth = async () => {
-      // Again and again: a notice that comes before the hub's listen stream or the client's own stream is open goes to nobody.
+      // Repeated: a notice that comes before the hub's listen stream or the client's own stream is open is lost.
       if (heard.tools === 0) await callText(other, 'test_trigger_tool_change')
       if (heard.prompts === 0) await callText(other, 'test_trigger_prompt_change')
       return heard.tools > 0 && heard.prompts > 0
@@ -182,7 +182,7 @@ describe('a client with a handshake, and a server that has none', () => {
     await until(heardBoth, { intervalMs: 300, timeoutMs: 60_000, what: 'both notices' })
   })
 
-  test('a resource that changes is told to whoever subscribed, until it is left', async () => {
+  test('a change of a resource is announced to every subscriber, until it unsubscribes', async () => {
     const updated: string[] = []
     const client = await admin.mcp('/mcp/modern', {
       prepare: one =>

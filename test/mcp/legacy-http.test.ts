@@ -81,7 +81,7 @@ describe('P-01 a session id', () => {
     }
   })
 
-  test('P-01 of another principal, or on another path, meets the 404 of an unknown one, for every method [CVE-2025-6515 CVE-2026-33946]', async () => {
+  test('P-01 of another principal, or on another path, gets the 404 of an unknown one, for every method [CVE-2025-6515 CVE-2026-33946]', async () => {
     const own = await raw('/mcp/g').open()
     const unknown = raw('/mcp/g')
     unknown.headers['mcp-session-id'] = `${own.sessionId.slice(0, -2)}AA`
@@ -305,7 +305,7 @@ describe('P-12 a second request with an id in flight', () => {
   })
 })
 
-describe('what is refused at /mcp', () => {
+describe('refusals at /mcp', () => {
   test('each by its status, its JSON-RPC code and the code of the hub, and nothing is sent upstream', async () => {
     const client = await raw('/mcp/g').open()
     const text = JSON.stringify(LIST)
@@ -416,7 +416,7 @@ describe('what is refused at /mcp', () => {
 })
 
 // Last, since the hub is another one afterwards.
-test('P-02 a session that was ended before a restart of the hub stays so; others go on', async () => {
+test('P-02 a session that ended before a restart of the hub stays ended; others continue', async () => {
   const client = await raw('/mcp/varied').open()
   const other = await raw('/mcp/varied').open()
   expect((await client.delete()).status).toBe(204)

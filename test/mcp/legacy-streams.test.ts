@@ -113,7 +113,7 @@ describe('P-08 notifications', () => {
 })
 
 describe('P-09 Last-Event-ID', () => {
-  test('P-09 replays what was missed of that call, once, in order, and goes on with what comes', async () => {
+  test('P-09 replays missed events of that call, once, in order, and continues with new ones', async () => {
     const client = await open()
     const other = await open()
     const leaving = new AbortController()
@@ -137,7 +137,7 @@ describe('P-09 Last-Event-ID', () => {
       seen.push(JSON.parse(event?.data ?? '').params.progress)
     }
     leaving.abort()
-    // A call of the same session meanwhile has a stream of its own, of which nothing is replayed.
+    // A call of the same session meanwhile has a stream of its own, and none of it is replayed.
     await rest(new SseReader(await client.send('tools/call', emit({ count: 2, text: 'second' }, 'q'))))
     // Another session learns nothing from the id.
     const foreign = await other.get({ 'last-event-id': last ?? '' })
@@ -211,7 +211,7 @@ describe('P-10 a client that drops its POST', () => {
   })
 
   beyondCore(() => {
-    test('P-10 before anything came keeps its id in flight until the answer, and the session goes on', async () => {
+    test('P-10 before anything came keeps its id in flight until the answer, and the session continues', async () => {
       const client = await open()
       const leaving = new AbortController()
       const body = {

@@ -233,7 +233,7 @@ describe('a call in flight', () => {
       expect(text).not.toContain(SECRET)
     }, 120_000)
 
-  test('of a member that stays goes on while another one leaves', async () => {
+  test('of a member that stays continues while another one leaves', async () => {
     await restore()
     const { outcome } = await legacy('/mcp/g', 'tool')
     const own = await rest('', '')

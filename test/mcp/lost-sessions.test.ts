@@ -186,7 +186,7 @@ test.each(Object.entries(FORMS))(
   60_000,
 )
 
-test('several calls that meet one lost session cost one handshake', async () => {
+test('several calls on one lost session cost one handshake', async () => {
   const name = 'not-initialized'
   const client = await admin.mcp(`/mcp/${name}`)
   const before = placeOf(name).initialized

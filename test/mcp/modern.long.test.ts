@@ -178,7 +178,7 @@ describe('a client of 2026-07-28 with servers of the older era', () => {
     await until(async () => (await cancelled()) === before + 1, { timeoutMs: 1_000, what: 'the server to hear of it' })
   })
 
-  test('a listen stream hears of changes and updates, and the client closes it', async () => {
+  test('a listen stream receives changes and updates, and the client closes it', async () => {
     const client = await connect('/mcp/g')
     const heard: string[] = []
     client.setNotificationHandler('notifications/tools/list_changed', ({ method }) => void heard.push(method))

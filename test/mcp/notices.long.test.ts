@@ -63,7 +63,7 @@ describe('progress', () => {
 })
 
 describe('cancellation', () => {
-  test('reaches the upstream under its own id, and the session goes on', async () => {
+  test('reaches the upstream under its own id, and the session continues', async () => {
     const client = await admin.mcp('/mcp/g')
     const before = Number(await callText(client, 'cancelled'))
     const leaving = new AbortController()
@@ -119,7 +119,7 @@ describe('P-15 progress', () => {
 })
 
 describe('list_changed', () => {
-  test('P-20 an upstream that gains a tool: each session hears of it, and the next list has the tool', async () => {
+  test('P-20 an upstream that gains a tool: each session is notified, and the next list has the tool', async () => {
     const heard = [0, 0]
     const listen = (index: number) =>
       admin.mcp('/mcp/g', {
@@ -147,7 +147,7 @@ describe('list_changed', () => {
     await until(() => heard > 0, { what: 'the notice' })
   })
 
-  test('P-20 a member that leaves the group takes its tools along, and sessions of other groups hear nothing', async () => {
+  test('P-20 a member that leaves the group takes its tools along, and sessions of other groups get no notification', async () => {
     await admin.ok('POST', '/api/groups', { name: 'h', members: ['slow', 'asking'] })
     await admin.ok('POST', '/api/groups', { name: 'other', members: ['slow'] })
     const heard: string[] = []

@@ -67,7 +67,7 @@ function resultOf(method: string, session: string): object {
   return method === 'tools/call' ? { content: [{ type: 'text', text: session }] } : {}
 }
 
-/** The session that a new connection gets; undefined: it was refused. */
+/** The session that a new connection gets; undefined if it was refused. */
 function connect(name: string, id: unknown, response: ServerResponse): string | undefined {
   const { refuse, several, second } = FORMS[name]!
   const place = placeOf(name)

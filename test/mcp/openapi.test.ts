@@ -95,7 +95,7 @@ describe('an OpenAPI document as a server', () => {
     expect(JSON.parse(await callText(client, 'getPet', { id: '1' })).key).toBe(true)
   }, 120_000)
 
-  test('errors of the API are results, and so are wrong arguments, of which nothing is sent', async () => {
+  test('errors of the API are results, and so are wrong arguments, which are not sent', async () => {
     const client = await ann.mcp('/mcp/zoo')
     const missing = await client.callTool({ name: 'getPet', arguments: { id: 'none' } })
     expect(missing).toMatchObject({ isError: true, content: [{ text: 'HTTP 404\n\n{"error":"no such pet"}' }] })
@@ -166,7 +166,7 @@ describe('an OpenAPI document as a server', () => {
     await ann.ok('DELETE', '/api/servers/gone')
   }, 120_000)
 
-  test('what was left out is told to the owner, with what each tool costs', async () => {
+  test('the owner sees what was left out, and the cost of each tool', async () => {
     const { items, warnings } = await ann.ok('GET', '/api/servers/pets/tools')
     expect(items.every((item: { tokens: number }) => item.tokens > 0)).toBe(true)
     expect(warnings).toEqual([expect.stringContaining('GET /pets is left out')])
@@ -236,7 +236,7 @@ describe('an OpenAPI document as a server', () => {
     for (const name of ['well', 'sick', 'without']) await ann.ok('DELETE', `/api/servers/${name}`)
   }, 120_000)
 
-  test('somebody else who changes the document must enter the secrets anew', async () => {
+  test('somebody else who changes the document must enter the secrets again', async () => {
     const admin = await hub.setup()
     const { openapi } = await admin.ok('GET', '/api/servers/ann~pets')
     const { document: _, ...rest } = openapi

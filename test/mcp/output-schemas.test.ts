@@ -148,7 +148,7 @@ describe.each(CLIENTS)('a validating client, %s', (_, connect) => {
     }
   })
 
-  test('meets a strict server as it is, and one without output schemas when they are off', async () => {
+  test('sees a strict server as it is, and one without output schemas when they are off', async () => {
     const strict = await connect('strict')
     const [{ outputSchema }] = (await strict.listTools()).tools
     expect(outputSchema).toMatchObject({ required: ['n'] })

@@ -139,7 +139,7 @@ describe('size', () => {
     test('a result of 5 MB arrives whole, as JSON and at the end of a stream', async () => {
       const client = await new RawClient(hub, '/mcp/both', key).open()
       const bytes = 5_000_000
-      // On a slow machine it comes at the end of a stream as well.
+      // On a slow machine, the answer comes at the end of a stream.
       const { result } = await read(await client.send('tools/call', { name: 'varied_big', arguments: { bytes } }))
       expect(Buffer.byteLength(result.content[0].text)).toBe(bytes)
       const args = { method: 'notifications/message', params: { level: 'error', data: 'first' } }
@@ -188,7 +188,7 @@ describe('size', () => {
   })
 
   beyondCore(() => {
-    test('a list that is read page by page goes on behind a member that has left meanwhile', async () => {
+    test('a list that is read page by page continues behind a member that has left meanwhile', async () => {
       const first = sharedFixture('varied', { NAME: 'first', TOOLS: '1200' })
       await admin.ok('POST', '/api/servers', { name: 'first', ...first })
       await online(admin, ['first'])

@@ -87,7 +87,7 @@ test('nothing can be asked over it, whatever its callers offer', async () => {
   })
 })
 
-test('what it tells reaches sessions and listen streams of its user, and of nobody else', async () => {
+test('its notifications reach sessions and listen streams of its user, and of nobody else', async () => {
   const keys = [await ann.mcpKey(), await bob.mcpKey()]
   const sessions = await Promise.all(keys.map(key => new RawClient(hub, path('mine'), key).open()))
   const streams: SseReader[] = []

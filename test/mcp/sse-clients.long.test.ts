@@ -48,7 +48,7 @@ describe('the SDK’s client of the older pair, below a base path', () => {
     expect(await callText(one, 'echo', { text: large })).toBe(large)
   })
 
-  test('hears progress, list changes and resource updates', async () => {
+  test('receives progress, list changes and resource updates', async () => {
     const client = await admin.mcp('/sse/g', old)
     const progress: number[] = []
     const onprogress = (params: { progress: number }) => progress.push(params.progress)

@@ -63,7 +63,7 @@ test('server-everything over SSE offers through the hub what it offers on its ow
   }
 }, 120_000)
 
-test('a server of which only the URL is known is found to speak SSE, and the status says so', async () => {
+test('a server with only a URL is found to speak SSE, and the status says so', async () => {
   expect(await statusOf(admin, 'guessed')).toMatchObject({ state: 'online', transport: 'sse', era: 'legacy' })
   expect(await statusOf(admin, 'gateway')).toMatchObject({ state: 'online', transport: 'sse' })
   expect(await statusOf(admin, 'everything')).toMatchObject({ transport: 'sse' })
@@ -133,7 +133,7 @@ test('a trial of a URL tells both attempts, and connects by the second', async (
   ])
 })
 
-test('what a server was found to speak is kept over a restart of the hub, and a restart by hand asks again', async () => {
+test('the transport found for a server is kept over a restart of the hub, and a restart by hand asks again', async () => {
   await using server = await sseServer()
   const hello = '"method":"initialize"'
   const asked = () =>

@@ -98,7 +98,7 @@ test.each(Object.entries(CASES))('the reason says what is wrong: %s', async (nam
 })
 
 test.each(Object.entries(CRASHES))(
-  'a program that crashes is told by the line with its error: %s',
+  'the reason of a program that crashes is the line with its error: %s',
   async (name, [, line, not]) => {
     const { code, message } = await until(async () => {
       const { state, reason } = await statusOf(admin, `p-${name}`)

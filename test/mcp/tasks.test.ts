@@ -157,7 +157,7 @@ beyondCore(() => {
 })
 
 describe('tasks at the address of one server', () => {
-  test('pass: made, asked for, listed, cancelled, and their status is told', async () => {
+  test('pass: made, asked for, listed, cancelled, and their status is announced', async () => {
     const client = await ann.mcp('/mcp/work')
     expect(client.getServerCapabilities()?.tasks as ServerCapabilities['tasks']).toEqual(TASKS)
     const told: Task[] = []

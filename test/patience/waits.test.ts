@@ -21,7 +21,7 @@ test.concurrent(
 
 test.concurrent('hanging plugins that are switched off together cost the wait of one', hangingPlugins, 600_000)
 
-test.concurrent('what a plugin leaves behind whose setup took too long is cleaned up when it ends', lateSetup, 600_000)
+test.concurrent('things left by a plugin whose setup took too long are cleaned up when it ends', lateSetup, 600_000)
 
 // The other database's family shows the same without the repeat.
 beyondCore(() => {

@@ -114,7 +114,7 @@ test.each(FORMS)('%s calls nobody and links nowhere, whatever a subject is calle
   }
 })
 
-describe('what is no success', () => {
+describe('answers that are no success', () => {
   const rows: readonly (readonly [string, number, object | string, object])[] = [
     ['slack', 404, 'no_service', { permanent: true }],
     ['slack', 500, 'oops', {}],

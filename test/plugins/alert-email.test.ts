@@ -1,4 +1,4 @@
-/** Mail as a real SMTP server takes it, and what is made of its refusals. */
+/** Mail as a real SMTP server accepts it, and the handling of its refusals. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { createServer } from 'node:net'
 import type { AlertMessage, HubError } from '../../core/contract/mod.ts'
@@ -129,7 +129,7 @@ describe('a mail', () => {
 })
 
 describe('a refusal', () => {
-  test('of the password is for good, and does not repeat it', async () => {
+  test('of the password is final, and does not repeat it', async () => {
     const { port } = await serve({ certificate, auth: AUTH })
     const [code, permanent, words] = await refusal(send(port, { auth: { ...AUTH, pass: 'another word' }, ca }))
     expect([code, permanent]).toEqual(['delivery_failed', true])
@@ -137,7 +137,7 @@ describe('a refusal', () => {
     expect(words).not.toContain('another word')
   })
 
-  test('of all recipients is for good with 550, and not with 450; one of two is told', async () => {
+  test('of all recipients is final with 550, and not with 450; that of one of two is reported', async () => {
     const { port } = await serve({
       statusFor: address => Number(/^s(\d+)@/.exec(address)?.[1] ?? 0),
     })

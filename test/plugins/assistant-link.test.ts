@@ -96,7 +96,7 @@ describe('an outbound endpoint', () => {
     expect(dials.length).toBe(before + 1)
   })
 
-  test('begins anew with 1 s after a connection that held a minute', async () => {
+  test('starts again with 1 s after a connection that held a minute', async () => {
     const { clock, dials, link } = world(dials => (dials < 6 ? new HubError('connection_lost', 'gone') : undefined))
     await clock.advance(31_000)
     expect(link.status().state).toBe('connected')

@@ -106,7 +106,7 @@ describe('a hub', () => {
     ...new Set(seen.filter(line => line.startsWith(`${path} `)).map(line => line.slice(path.length + 1))),
   ]
 
-  test('sends its owner’s key with every request, whoever calls, and another one within 2 s of the change', async () => {
+  test('sends its owner’s key with every request of any caller, and another key within 2 s of the change', async () => {
     await setKey(admin, 'first-key-canary')
     const body = { name: 'hosted', url: `https://${HOST}/mcp`, visibility: 'public' }
     await admin.ok('POST', '/api/servers', body)

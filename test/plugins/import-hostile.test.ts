@@ -112,7 +112,7 @@ async function state(): Promise<unknown> {
 
 const show = (value: unknown): string => JSON.stringify(value)?.slice(0, 300) ?? 'nothing'
 
-test('what is refused has a code and a reason by every route, and nothing is written', async () => {
+test('refused files get a code and a reason by every route, and nothing is written', async () => {
   const before = await state()
   const slow: unknown[] = []
   const large: unknown[] = []
@@ -153,7 +153,7 @@ function made({ entries }: { entries: readonly { verdict: string }[] }): number 
   return entries.filter(({ verdict }) => verdict !== 'invalid').length
 }
 
-test('of files whose servers are invalid nothing is made, and each says why', async () => {
+test('files whose servers are invalid make nothing, and each server says why', async () => {
   const before = await state()
   const wrong: unknown[] = []
   for (const [what, document] of INVALID) {

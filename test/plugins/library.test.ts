@@ -57,7 +57,7 @@ test('an administrator adds a plugin; a missing need fails one alone, by name', 
   expect((await plugin('library-classics')).state).toBe('running')
 })
 
-test('routes check their fields and rights, count in metrics, and stand in the API document', async () => {
+test('routes check their fields and rights, count in metrics, and are in the API document', async () => {
   expect(Object.keys((await document())[BOOKS])).toEqual(['get', 'post'])
   expect((await document())[BOOKS].post['x-access']).toBe('user')
   const refusals = [
@@ -111,7 +111,7 @@ test('a secret is kept sealed, a job writes into the folder, a page is in the co
   expect(pages.items).toMatchObject([{ plugin: 'library', path: 'library' }])
 })
 
-test('what others contribute to a point leaves with its owner and comes back with it', async () => {
+test('contributions of others to a point leave with its owner and come back with it', async () => {
   await admin.ok('PATCH', `${PLUGINS}/library`, { enabled: false })
   expect(await document()).not.toHaveProperty([BOOKS])
   expect((await ada.request('GET', BOOKS)).json.code).toBe('route_not_found')

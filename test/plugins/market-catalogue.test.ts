@@ -53,7 +53,7 @@ describe('an entry of a hub’s map', () => {
     ['without installations', {}],
     ['of containers', { installations: { docker: { command: 'docker', args: ['run', 'x'] } } }],
     ['of a shell', { installations: { sh: { command: 'sh', args: ['-c', 'curl x | sh'] } } }],
-    ['whose runner is told something', { installations: { npm: { command: 'npx', args: ['-p', 'a', 'b'] } } }],
+    ['with arguments for its runner', { installations: { npm: { command: 'npx', args: ['-p', 'a', 'b'] } } }],
     ['that is odd', { installations: { a: null, b: 'x', c: { command: 'npx', args: 'x' } } }],
   ])('%s is left out', (_what, entry) => {
     expect(hubEntryTemplate('x', entry)).toBeUndefined()

@@ -104,7 +104,7 @@ describe('an entry of a registry', () => {
       entry({ packages: [npm({ transport: { type: 'streamable-http', url: 'http://localhost' } })] }),
     ],
     [
-      'whose runner is told something',
+      'with arguments for its runner',
       entry({ packages: [npm({ runtimeArguments: [{ type: 'named', name: '--registry', value: 'https://x' }] })] }),
     ],
     [

@@ -107,7 +107,7 @@ describe('changes by hand', () => {
     expect(merged(installed, present, offered)).toEqual(expected as never)
   })
 
-  test('where both differ the choice counts', () => {
+  test('the choice counts if both differ', () => {
     const three = [args('a@1'), args('a@3'), args('a@2')] as const
     expect(merged(...three, { '/args': 'take' }).fields).toEqual(args('a@2'))
     expect(merged(...three, { '/args': 'keep' }).fields).toEqual(args('a@3'))

@@ -45,7 +45,7 @@ function vectorOf(text: string): number[] {
 
 describe('reciprocal ranks', () => {
   const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(name => ({ name, server: 's', definition: () => ({}) }) as ScopeTool)
-  test('what both lists have comes before what one has first', () => {
+  test('an entry of both lists comes before the first of one list', () => {
     expect(fuse([a, b, c] as ScopeTool[], [d, b] as ScopeTool[]).map(({ name }) => name)).toEqual(['b', 'a', 'd', 'c'])
   })
 })
@@ -120,7 +120,7 @@ describe('the search of a hub with an endpoint of embeddings', () => {
     expect(endpoint.asked.slice(asked)).toEqual([])
   })
 
-  test('of others’ tools it neither finds nor sends anything', async () => {
+  test('it neither finds nor sends anything of others’ tools', async () => {
     const bob = await hub.user('carol')
     const before = endpoint.asked.length
     expect((await search('parrot', bob)).hits).toEqual([])

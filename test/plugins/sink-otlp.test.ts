@@ -53,9 +53,9 @@ test('a record has its time, severity, body, trace and all other fields as attri
   ])
 })
 
-describe('what is refused', () => {
+describe('a request refused', () => {
   test.each(extent([429, 503, 401], [429, 502, 503, 504, 401, 404]))(
-    'by %d comes again, and what was taken of the batch does not',
+    'with %d is sent again, and the accepted part of the batch is not',
     async status => {
       await using collector = new OtlpCollector()
       const write = sinkFor(collector.endpoint)
@@ -87,7 +87,7 @@ describe('what is refused', () => {
     expect(collector.messages).toHaveLength(10)
   })
 
-  test('where nobody listens, or what answers is a redirect elsewhere, nothing is lost', async () => {
+  test('nothing is lost if nobody listens, or if the answer is a redirect elsewhere', async () => {
     await expect(sinkFor('http://127.0.0.1:1')(lines(1))).rejects.toMatchObject({ code: 'delivery_failed' })
     await using collector = new OtlpCollector()
     await using elsewhere = new OtlpCollector()

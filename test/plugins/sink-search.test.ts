@@ -23,7 +23,7 @@ function sinkFor(engine: SearchEngineDouble, index = 'logs') {
   return (batch: readonly string[]) => write(batch, never)
 }
 
-describe('what is stored', () => {
+describe('a stored record', () => {
   test('has a time, known names by themselves and all others in fields; the template knows them', async () => {
     await using engine = new SearchEngineDouble()
     await sinkFor(engine)([line('tools/call', { server: 'time', duration: 12, odd: { a: 1 } })])
@@ -62,15 +62,15 @@ describe('what is stored', () => {
   })
 })
 
-describe('what is refused', () => {
-  test('a record for good counts as rejected, the others are stored', async () => {
+describe('refused records', () => {
+  test('a record refused for good counts as rejected, the others are stored', async () => {
     await using engine = new SearchEngineDouble()
     engine.behaviour.refuse = ({ message }) => (message === 'm3' || message === 'm7' ? 400 : undefined)
     expect(await sinkFor(engine)(lines(10))).toEqual({ rejected: 2 })
     expect(engine.stored).toHaveLength(8)
   })
 
-  test('a record for now comes again alone, and nothing is stored twice', async () => {
+  test('a record refused for now is sent again alone, and nothing is stored twice', async () => {
     await using engine = new SearchEngineDouble()
     const write = sinkFor(engine)
     let refusals = 0
@@ -109,7 +109,7 @@ describe('what is refused', () => {
     expect(engine.stored).toHaveLength(23)
   })
 
-  test('an engine that is not there, or fails as a whole, is a failure, and the template is made anew', async () => {
+  test('an engine that is not there, or fails as a whole, is a failure, and the template is made again', async () => {
     await using engine = new SearchEngineDouble()
     const write = sinkFor(engine)
     engine.behaviour.status = 503

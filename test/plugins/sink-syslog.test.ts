@@ -38,7 +38,7 @@ describe('a message', () => {
     expect(text({})).toBe('<134>1 2026-11-22T09:30:00.000Z box patchbay 7 - - tools/call')
   })
 
-  test('cannot be broken by what stands in it', () => {
+  test('cannot be broken by its content', () => {
     expect(text({ server: 'a"b\\c]d', 'na me="]': 'x', component: 'über mcp' })).toBe(
       '<134>1 2026-11-22T09:30:00.000Z box patchbay 7 _ber_mcp ' +
         '[patchbay@32473 server="a\\"b\\\\c\\]d" na_me___="x"] tools/call',
@@ -118,7 +118,7 @@ describe.each(extent(['tcp'] as const, ['udp', 'tcp'] as const).map(one => [one]
       return sinks.find(({ id }: { id: string }) => id === 'syslog')
     }
 
-    test('every call arrives, with its fields, whatever stands in them', async () => {
+    test('every call arrives, with its fields, whatever they contain', async () => {
       for (let n = 0; n < 20; n += 1) expect(await callText(client, 'echo', { text: `${n}` })).toBe(`${n}`)
       await client.callTool({ name: 'odd "] \\ 界\nname', arguments: {} }).catch(() => undefined)
       const seen = await until(async () => {
@@ -139,7 +139,7 @@ describe.each(extent(['tcp'] as const, ['udp', 'tcp'] as const).map(one => [one]
 
     // Over UDP, nothing reports that rsyslogd is down.
     if (protocol === 'tcp')
-      test('what is logged while rsyslogd is down arrives when it is up again, in order; it is told once each', async () => {
+      test('records logged while rsyslogd is down arrive when it is up again, in order; each change is logged once', async () => {
         const before = calls(await syslog.received()).length
         await syslog.stop()
         for (let n = 0; n < 30; n += 1) await callText(client, 'echo', { text: 'down' })

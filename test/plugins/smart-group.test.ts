@@ -218,7 +218,7 @@ describe('the view $smart', () => {
     ])
   })
 
-  test('says what is wrong with a request, and goes on', async () => {
+  test('says what is wrong with a request, and continues', async () => {
     const client = await admin.mcp('/mcp/$smart/work')
     const bad: readonly [string, Record<string, unknown>][] = [
       ['search_tools', {}],

@@ -109,7 +109,7 @@ describe('search', () => {
     expect((await index.search(mine, 'issue message file')).map(({ name }) => name)).toEqual(before)
   })
 
-  test('another list under the same key is read anew, and tools that are alike in words are read once', async () => {
+  test('another list under the same key is read again, and tools that are alike in words are read once', async () => {
     const index = new ToolIndex(words, () => 0)
     expect(await index.search({ key: 'k', tools: tools as never }, 'coffee')).toEqual([])
     const more = [...tools, tool('brew', 'Makes coffee')]

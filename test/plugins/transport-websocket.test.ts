@@ -165,7 +165,7 @@ test('the API document has the fields of the transport', async () => {
 describe('when the plugin is withdrawn', () => {
   beforeAll(() => admin.ok('PATCH', PLUGIN, { enabled: false }))
 
-  test('its servers are offline with the reason, and the others go on', async () => {
+  test('its servers are offline with the reason, and the others continue', async () => {
     for (const name of ['made', 'filed']) {
       const reason = await until(async () => {
         const status = await statusOf(admin, name)

@@ -100,7 +100,7 @@ test('every search finds what it finds in SQLite, page by page, for each reader'
     '-alpha',
     'server:(s1 or s2)',
   ]
-  // Each query for everybody, and for one of the others in turn.
+  // Tries each query for everybody, and by turns for one of the other readers.
   for (const [at, q] of [...asked, 'nothing-like-this', 'null'].entries())
     for (const reader of extent(['all', READERS[at % READERS.length]], ['all', ...READERS]))
       for (const order of ['desc', 'asc'] as const) {
@@ -163,7 +163,7 @@ test('days are partitions; those that are too old go, and the oldest while all a
   await small.close()
 })
 
-test('a thread of its own stores and searches; a database that goes is a failure, and one that is back goes on', async () => {
+test('a thread of its own stores and searches; a lost database is a failure, and one that is back is used again', async () => {
   const history = new History(options({ databaseUrl }) as never, silent)
   const admin: UserActor = { kind: 'user', userId: 'u', name: 'u', role: 'admin', credential: { kind: 'local' } }
   const write = (message: string) =>

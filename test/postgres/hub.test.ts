@@ -99,7 +99,7 @@ test('the next start serves the same state', async () => {
   expect(await callText(client, 'filed_echo', { text: 'kept' })).toBe('kept')
 }, 120_000)
 
-test('a lost database: 503 store lost, calls go on, and everything is back with it', async () => {
+test('a lost database: 503 store lost, calls continue, and everything is back with it', async () => {
   const client = await admin.mcp('/mcp/g', { credential: key })
   await callText(client, 'filed_whoami')
   const { pid } = await statusOf(admin, 'filed')
@@ -154,7 +154,7 @@ beyondCore(() => {
   }, 120_000)
 })
 
-/** Runs the work while PostgreSQL stands still but keeps its connections. */
+/** Runs the work while PostgreSQL is stopped but keeps its connections. */
 async function hanging(work: () => Promise<void>): Promise<void> {
   const everything = [postgres.pid, ...descendants(postgres.pid).map(stat => stat.pid)]
   for (const pid of everything) process.kill(pid, 'SIGSTOP')
@@ -166,7 +166,7 @@ async function hanging(work: () => Promise<void>): Promise<void> {
 }
 
 beyondCore(() => {
-  test('a database that hangs: answers stay bounded, calls go on, and it recovers', async () => {
+  test('a database that hangs: answers stay bounded, calls continue, and it recovers', async () => {
     const client = await admin.mcp('/mcp/g', { credential: key })
     await callText(client, 'filed_whoami')
     const list = () => timed(() => admin.request('GET', '/api/groups'))
@@ -228,7 +228,7 @@ function wayTo(url: string) {
 }
 
 beyondCore(() => {
-  test('a way to the database that is lost: 503 within 5 s, nothing is written later, and new connections mend it', async () => {
+  test('a lost connection to the database: 503 within 5 s, nothing is written later, and new connections repair it', async () => {
     await using way = wayTo(await postgres.database('distant'))
     const far = await startHub({ env: { DATABASE_URL: await way.listen() } })
     try {

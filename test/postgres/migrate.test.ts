@@ -113,7 +113,7 @@ async function largeHub(): Promise<{ hub: Hub; key: string; token: string }> {
   return { hub, key, token: (await hub.signIn('bob')).token }
 }
 
-test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys and secrets go on working', async () => {
+test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys and secrets still work', async () => {
   const first = await largeHub()
   hub = first.hub
   const { folder, dataDir } = hub
@@ -164,7 +164,7 @@ test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys an
   await hub.stop({ keep: true })
   hub = undefined
 
-  // The database in use is not replaced unasked, and what is replaced is kept.
+  // The database in use is replaced only on request, and the replaced one is kept.
   const again = await inFolder(folder, ['migrate', '--from', 'sqlite', '--to', 'postgres'], { env })
   expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('--replace')])
   expect(await inPostgres(databaseUrl)).toEqual(middle)
@@ -198,7 +198,7 @@ beyondCore(() => {
   }, 120_000)
 })
 
-test('two hubs on one database: the second is refused, says by whom, and may start once the first has ended', async () => {
+test('two hubs on one database: the second is refused, names the first, and may start once the first has ended', async () => {
   const databaseUrl = await postgres.database('shared')
   const env = { DATABASE_URL: databaseUrl }
   const first = await startHub({ env })

@@ -18,8 +18,8 @@ export interface Sample {
 }
 
 /**
- * The hub at rest: garbage is collected by force in all its threads, and of several looks the smallest counts, since what comes and goes lies
- * on top of what is held.
+ * The hub at rest: garbage is collected by force in all its threads, and the smallest of several measurements counts, since
+ * temporary objects only add to the memory that is kept.
  */
 export async function measure(hub: Hub, calls: number, times: number): Promise<Sample> {
   const looks: Sample[] = []

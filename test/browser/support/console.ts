@@ -285,7 +285,7 @@ export async function axe(tab: ConsoleTab): Promise<readonly string[]> {
   })
 }
 
-/** Every second page by the number of the view, so that the views share the pages; all with PATCHBAY_WHOLE=1. */
+/** The share of the pages for this view: every second page, so that two views cover all; all pages with PATCHBAY_WHOLE=1. */
 export function sharedOut<T>(pages: readonly T[], view: View): readonly T[] {
   const at = VIEWS.findIndex(([, one]) => one === view)
   return extent(

@@ -30,11 +30,11 @@ const ALLOWED: readonly RegExp[] = [
   /^[\w.-]+\.(?:com|org|ai|io|test)(?:\/\S*)?$/,
   /^[A-Z][A-Z0-9_]+$/,
   /^[a-zA-Z]+\/[\w-]+(?:, [a-zA-Z]+\/[\w-]+)*(?:,.*)?$/,
-  // Placeholders that show the form of what is pasted.
+  // Placeholders that show the form of pasted text.
   /^\{ "mcpServers"/,
 ]
 
-/** Texts and labels on the page that hold no Chinese, each with where it stands. */
+/** Texts and labels on the page without Chinese, each with its place. */
 function latinOf(tab: ConsoleTab): Promise<readonly string[]> {
   return tab.page.evaluate(() => {
     const SKIPPED =
@@ -87,7 +87,7 @@ export async function quiet(tab: ConsoleTab, asked: ReadonlySet<Request>): Promi
   })
 }
 
-/** Texts of the Chinese console that are English and must not be, each with where it stands. */
+/** English texts of the Chinese console that must be Chinese, each with its place. */
 export async function englishOf(tab: ConsoleTab): Promise<readonly string[]> {
   const { pathname, search } = new URL(tab.page.url())
   const lines = (await latinOf(tab)).map(line => line.split('\t'))

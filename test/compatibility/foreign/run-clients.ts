@@ -102,7 +102,7 @@ function check(outcomes: Outcomes): Outcomes {
   return Object.fromEntries(Object.entries(outcomes).map(([feature, text]) => [feature, short(text)]))
 }
 
-/** Without the address and the id of the request. */
+/** Removes the address and the id of the request. */
 function settle(message: string, url: string): string {
   return message
     .replaceAll(url, 'http://hub')

@@ -68,7 +68,7 @@ export function mayUse(who: string, thing: Thing): boolean {
   return thing.visibility === 'public' || thing.owner === who
 }
 
-/** The servers behind a path, as tags; undefined where the path stands for nothing that this caller may use. */
+/** The servers behind a path, as tags; undefined if the path leads to nothing that this caller may use. */
 export function behind(
   model: Model,
   caller: string,

@@ -53,7 +53,7 @@ export class World {
     }
   }
 
-  /** A new server is there at once, and its tools when it is online. */
+  /** A new server exists at once, and its tools when it is online. */
   async online(owner: string, name: string): Promise<void> {
     await until(async () => (await statusOf(this.person(owner), `${owner}~${name}`)).state === 'online', {
       timeoutMs: 60_000,

@@ -157,7 +157,7 @@ describe('streamable HTTP refusals', () => {
     await open.initialize()
     const calls = [2, 3].map(id => open.request(id, 'tools/call', CALL))
     await until(() => accept !== undefined, 'the notification')
-    // Another link's request goes through meanwhile: what is held back had time to come.
+    // Another link's request passes meanwhile: a request held back would have had time to come.
     await using other = await openLink(server.url)
     await other.request(1, 'ping')
     expect(server.requests.length).toBe(3)

@@ -24,7 +24,7 @@ export interface SdkServerOptions {
   readonly retryMs?: number
   /** Status for a session that is not known: 404 as the specification wants it (default), or 400 as many servers do. */
   readonly unknownSession?: 404 | 400
-  /** Milliseconds until a GET is looked at: requests travel on connections of their own and may overtake each other. */
+  /** Milliseconds until a GET is handled: requests travel on connections of their own and may overtake each other. */
   readonly lateStreamMs?: number
 }
 

@@ -56,7 +56,7 @@ describe('streamable HTTP with a server built on the SDK', () => {
     expect(answers.map(answer => answer.result?.content)).toEqual(ids.map(id => [{ type: 'text', text: `text ${id}` }]))
   })
 
-  test('hears what the server sends on its own, and again after the stream broke', async () => {
+  test('receives messages that the server sends on its own, and again after the stream broke', async () => {
     await using server = await sdkServer({ resumable: true, retryMs: 10 })
     await using open = await openLink(server.url)
     await open.initialize()

@@ -80,7 +80,7 @@ describe('parameters', () => {
     expect(decodeURIComponent(await target(place, { a: [1, { b: null }] }))).toBe('/v1/x?color={"a":[1,{"b":null}]}')
   })
 
-  test('whole numbers beyond 2⁵³ go on as they were written, in path, query and body', async () => {
+  test('whole numbers beyond 2⁵³ are sent as they were written, in path, query and body', async () => {
     const schema = operation(
       '/a/{id}',
       [
@@ -115,7 +115,7 @@ describe('parameters', () => {
     })
   })
 
-  test('the operation’s own parameter wins over its path’s, and names in two places are told apart', async () => {
+  test('the operation’s own parameter wins over its path’s, and equal names in two places are both kept', async () => {
     const schema: JsonObject = {
       ...operation('/a/{id}', []),
       paths: {
@@ -192,7 +192,7 @@ describe('arguments without a place', () => {
     )
   }
 
-  test('what looks dangerous and is not stays one segment', async () => {
+  test('a value that looks dangerous and is not stays one segment', async () => {
     const schema = operation('/users/{id}/posts', [{ name: 'id', in: 'path', schema: {} }])
     await using open = await openLink(inline(schema, `${api.url}/v1`))
     for (const value of [

@@ -32,7 +32,7 @@ describe('results', () => {
     expect(result.structuredContent).toBeUndefined()
   })
 
-  test('images and audio are told as such, other bytes as a resource without the query', async () => {
+  test('images and audio are returned as such, other bytes as a resource without the query', async () => {
     const bytes = Buffer.from([0, 1, 2, 255])
     const typed = (type: string) => answer(() => new Response(bytes, { headers: { 'content-type': type } }))
     expect((await typed('image/png')).content).toEqual([
@@ -72,12 +72,12 @@ describe('results', () => {
     },
   )
 
-  test('how long the API asks to wait is told', async () => {
+  test('the wait that the API asks for is reported', async () => {
     const slow = () => new Response('slow down', { status: 429, headers: { 'retry-after': '30' } })
     expect((await answer(slow)).content[0]?.text).toBe('HTTP 429, asks to wait 30 s\n\nslow down')
   })
 
-  test('of the body of an error at most 8 KiB are told, and of bytes only how many', async () => {
+  test('at most 8 KiB of an error body are shown, and of bytes only their number', async () => {
     const long = (await answer(() => new Response('é'.repeat(10_000), { status: 500 }))).content[0]?.text ?? ''
     expect(Buffer.byteLength(long)).toBeLessThan(8 * 1024 + 100)
     expect(long).toEndWith('… (20000 bytes in all)')
@@ -133,7 +133,7 @@ describe('redirects', () => {
     expect(elsewhere.seen).toHaveLength(0)
   })
 
-  test('a POST is not sent anew', async () => {
+  test('a POST is not sent again', async () => {
     await using api = await startApi(() => new Response(null, { status: 303, headers: { location: '/done' } }))
     await using open = await openLink(inline(operation('/x', [], {}, 'post'), api.url))
     const result = await open.call('op')

@@ -120,7 +120,7 @@ describe('security', () => {
     expect(api.last().target).toBe('/x?q=1&token=k')
   })
 
-  test('what is missing, useless or cannot be sent is a warning', async () => {
+  test('missing, useless or unsendable values are warnings', async () => {
     await using api = await startApi()
     await using open = await openLink(config(api, [{ inHeader: [] }, { digest: [] }], { nobody: 'k' }))
     expect(open.warnings).toEqual([
@@ -175,7 +175,7 @@ describe('OAuth 2 client credentials', () => {
     expect(new Set(sent(api))).toEqual(new Set(['Bearer t1-read+write']))
   })
 
-  test('a token that ran out is fetched anew before the call', async () => {
+  test('an expired token is fetched again before the call', async () => {
     await using short = await authorized(0)
     await using first = await openLink(config(short, only('oauth'), { oauth: { ...client, scopes: ['own'] } }))
     await first.call('op')
@@ -183,7 +183,7 @@ describe('OAuth 2 client credentials', () => {
     expect(sent(short)).toEqual(['Bearer t1-own', 'Bearer t2-own'])
   })
 
-  test('a kept token that the API refuses is fetched anew once, by all calls together, and each call sent once more', async () => {
+  test('a kept token that the API refuses is fetched again once, by all calls together, and each call is sent once more', async () => {
     await using api = await authorized(3600)
     await using open = await openLink(config(api, only('oauth'), { oauth: client }))
     await open.call('op')
@@ -194,7 +194,7 @@ describe('OAuth 2 client credentials', () => {
     expect(sent(api).filter(token => token === 'Bearer t2-undefined')).toHaveLength(8)
   })
 
-  test('what the API refuses with a new token is not sent again, and neither is any other failure', async () => {
+  test('a call that the API refuses with a new token is not sent again, and neither is any other failure', async () => {
     await using api = await authorized(3600)
     await using open = await openLink(config(api, only('oauth'), { oauth: client }))
     expect((await open.call('op', { q: 401 })).isError).toBe(true)

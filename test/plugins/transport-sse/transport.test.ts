@@ -31,7 +31,7 @@ test('transport-sse contributes a transport whose module and schema can be used'
 })
 
 describe('HTTP with server-sent events', () => {
-  test('posts to the endpoint that the server named, with the configured headers, and hears answers on the stream', async () => {
+  test('posts to the endpoint that the server named, with the configured headers, and reads answers on the stream', async () => {
     await using server = await sseServer()
     const link = await open(server, { Authorization: 'Bearer t', Host: 'forged', 'Mcp-Session-Id': 'forged' })
     await link.initialize()
@@ -158,7 +158,7 @@ describe('HTTP with server-sent events', () => {
     expect(server.sessions).toBe(1)
   })
 
-  test('a stream with ids is taken up again behind the last event, and calls go on', async () => {
+  test('a stream with ids is resumed behind the last event, and calls continue', async () => {
     await using server = await sseServer({ resumable: true })
     await using link = await open(server)
     await link.initialize()

@@ -138,7 +138,7 @@ test('a stopped or sleeping server is not offline, and neither is one that has o
   expect(await incidents()).toEqual(['firing -'])
 })
 
-test('a next process goes on where this one was, and time between them does not count', async () => {
+test('the next process continues where this one was, and time between them does not count', async () => {
   await addRule()
   await hub.engine.begin()
   await after(1, 'offline')
@@ -157,7 +157,7 @@ test('a next process goes on where this one was, and time between them does not 
   expect(await incidents()).toEqual(['firing -'])
 })
 
-test('a late tick is a gap that nobody saw, and a changed condition begins anew', async () => {
+test('a late tick counts as a gap, and a changed condition starts again', async () => {
   await addRule()
   await hub.engine.begin()
   await after(1, 'offline')

@@ -108,7 +108,7 @@ describe('createPasswords()', () => {
     expect(ratio).toBeLessThan(2)
   })
 
-  test('hash() refuses the 53rd at a time with overloaded, and goes on afterwards', async () => {
+  test('hash() refuses the 53rd at a time with overloaded, and works afterwards', async () => {
     const outcomes = await Promise.allSettled(Array.from({ length: 54 }, () => passwords.hash(good)))
     const refused = outcomes.filter(outcome => outcome.status === 'rejected')
     expect(refused.map(outcome => outcome.reason.code)).toEqual(['overloaded', 'overloaded'])

@@ -96,7 +96,7 @@ describe('createRateLimiter()', () => {
   })
 })
 
-test('what is owed is taken at once, and paid for by a wait', () => {
+test('a debt is taken at once, and paid for by a wait', () => {
   let nowMs = 0
   const buckets = new TokenBuckets({ perSecond: 10, burst: 20, now: () => nowMs })
   expect([buckets.owe('a', 15), buckets.owe('a', 5), buckets.owe('a', 5), buckets.owe('a', 5)]).toEqual([0, 0, 0.5, 1])

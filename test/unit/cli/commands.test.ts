@@ -105,7 +105,7 @@ describe('doctor', () => {
       expect(await readdir(cwd)).toEqual([])
     }))
 
-  test('ends with 1 for a broken settings file and a port in use, and says how to mend both', () =>
+  test('ends with 1 for a broken settings file and a port in use, and says how to fix both', () =>
     inFolder(async cwd => {
       await writeFile(join(cwd, 'mcp_settings.json'), '{"mcpServers": {')
       const taken = createServer(socket => socket.destroy())
@@ -126,7 +126,7 @@ describe('doctor', () => {
       }
     }))
 
-  test('ends with 1 for a wrong variable, and goes on with what it can look at', () =>
+  test('ends with 1 for a wrong variable, and continues with the other checks', () =>
     inFolder(async cwd => {
       const { code, stdout } = await patchbay(['doctor', '--json'], { cwd, env: { WORKERS: 'many', PATH: '/nowhere' } })
       const found = subjects(stdout)

@@ -89,7 +89,7 @@ test('a command line of megabytes is not taken apart', () => {
   expect(entry?.problem?.message).toContain('at most 262144 characters')
 })
 
-test('a command line from a file of Windows goes on behind a backslash, and ends at a carriage return of its own', () => {
+test('a command line from a file of Windows continues behind a backslash, and ends at a carriage return of its own', () => {
   const body = (text: string) => importDocument(text).entries[0]
   expect(body('npx -y \\\r\n  pkg "a\rb"\r\n')?.body).toMatchObject({ command: 'npx', args: ['-y', 'pkg', 'a\rb'] })
   expect(body('npx a\rnpx b')?.problem?.message).toContain('needs a shell')

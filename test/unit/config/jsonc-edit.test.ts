@@ -71,7 +71,7 @@ describe('setAt()', () => {
     }
   })
 
-  test('throws where something that is no object stands in the way', () => {
+  test('throws if the path leads through a value that is not an object', () => {
     expect(() => setAt('{"a": 5}', ['a', 'b'], 1)).toThrow('neither an object nor an array')
   })
 })

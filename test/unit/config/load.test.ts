@@ -92,7 +92,7 @@ describe('loadConfig()', () => {
     expect(stored.warnings.join()).toContain('"port"')
   })
 
-  test('goes on with warnings when systemConfig says what cannot be used', async () => {
+  test('continues with warnings when systemConfig has unusable values', async () => {
     await using temp = await tempFolder()
     await writeFile(
       join(temp.path, 'mcp_settings.json'),

@@ -12,7 +12,7 @@ const body = () => {
   return seen
 }
 
-test('the window is full from its limit on, and lets those go on that wait once enough was settled', () => {
+test('the window is full from its limit on, and releases waiting calls once enough are settled', () => {
   const window = new AnswerWindow(100)
   let opened = 0
   window.sent(60)

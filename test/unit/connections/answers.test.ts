@@ -67,7 +67,7 @@ test.each([
   expect(await call('a', name)).toEqual({ kind: 'failed', code: code as never, message })
 })
 
-test('what is no tools/call is method_not_found', async () => {
+test('a method other than tools/call is method_not_found', async () => {
   const { connections } = await start()
   const { reply } = connections.request('a', { method: 'prompts/get', params: { name: 'x' } })
   expect(await reply).toMatchObject({ kind: 'failed', code: 'method_not_found' })

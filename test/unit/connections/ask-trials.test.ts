@@ -17,7 +17,7 @@ test('a caller is tried with a tool that has not answered one who can be asked, 
   expect([trials.has('a'), trials.has('b')]).toEqual([true, false])
 })
 
-test('a caller is placed anew after ten minutes without a call, and callers that are gone take no memory', () => {
+test('a caller is placed again after ten minutes without a call, and callers that are gone take no memory', () => {
   let now = 0
   const trials = new ServerAskTrials(
     () => true,
@@ -35,7 +35,7 @@ test('a caller is placed anew after ten minutes without a call, and callers that
   expect(trials.has('a')).toBe(false)
 })
 
-test('nobody is tried where it does not apply, nor after the program did not run twice, until it changes', () => {
+test('no trial is made where it does not apply, nor after the program did not run twice, until it changes', () => {
   let applies = false
   const trials = new ServerAskTrials(() => applies)
   trials.place(caller('a'), 'tool')
@@ -51,7 +51,7 @@ test('nobody is tried where it does not apply, nor after the program did not run
   expect(trials.has('b')).toBe(true)
 })
 
-test('of one user’s callers one at a time tries a tool, and the others wait until it is over, or for five seconds', async () => {
+test('one of a user’s callers at a time tries a tool, and the others wait until it is over, or for five seconds', async () => {
   let now = 0
   const trials = new ServerAskTrials(
     () => true,

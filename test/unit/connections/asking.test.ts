@@ -34,7 +34,7 @@ function call(rig: Rig, session: string, tool = 'shared', userId = 'u'): Promise
 /** Each tool answers with the id of its process. */
 const pidOf = textOf
 
-test('the look finds the tools that are listed for clients that can be asked, with whom nobody shares then', async () => {
+test('the probe finds the tools that are listed for clients that can be asked, and their connection is not shared then', async () => {
   const rig = await start()
   const { session, warnings } = rig.connections.status('a')
   expect(session).toEqual({
@@ -53,7 +53,7 @@ test('the look finds the tools that are listed for clients that can be asked, wi
   expect(face.toolsFor({})).toBeUndefined()
 })
 
-test('what was found is kept over a restart, and found out anew for another configuration', async () => {
+test('results are kept over a restart, and found again for another configuration', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'patchbay-asking-'))
   const first = await start({}, dataDir)
   const starts = (rig: Rig): number => rig.audited.filter(({ action }) => action === 'process.start').length

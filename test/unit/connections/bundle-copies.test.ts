@@ -115,7 +115,7 @@ describe('at the next start of the hub a copy with', () => {
   })
 })
 
-test('an error in the middle leaves nothing, and the next start unpacks anew', async () => {
+test('an error in the middle leaves nothing, and the next start unpacks again', async () => {
   const copies = unpacker()
   const whole = zip
   zip = zipOf([

@@ -88,7 +88,7 @@ test('cancel() tells the upstream and drops the late answer', async () => {
   expect(await slow.reply).toEqual({ kind: 'cancelled' })
 })
 
-test('a call that runs out of time fails with upstream_timeout, is cancelled upstream, and the session goes on', async () => {
+test('a call that runs out of time fails with upstream_timeout, is cancelled upstream, and the session continues', async () => {
   const limitMs = atLeast(500)
   const { call } = await online([fixture('a', 'plain', { timeoutMs: limitMs, secrets: [] })])
   const began = performance.now()
@@ -99,7 +99,7 @@ test('a call that runs out of time fails with upstream_timeout, is cancelled ups
   expect(JSON.parse(textOf(await call('a', 'report'))).cancelled).toHaveLength(1)
 })
 
-test('progress restarts the clock up to maxTimeout, and only values that rise are heard', async () => {
+test('progress restarts the clock up to maxTimeout, and only rising values count', async () => {
   const { connections } = await online([fixture('a', 'plain', { timeoutMs: 2_000, maxTimeoutMs: 6_000 })])
   const heard: JsonObject[] = []
   const request = (values: number[]): Promise<unknown> =>
@@ -149,7 +149,7 @@ const SESSION: SessionBinding = {
   protocolVersion: '2025-11-25',
 }
 
-test('a per-session connection is told the capabilities, and its requests reach the causing call', async () => {
+test('a per-session connection gets the client’s capabilities, and its requests reach the causing call', async () => {
   const { connections } = await online([fixture('a', 'plain', { session: 'per-session' })])
   const ask = (name: string, args: JsonObject): Promise<unknown> =>
     connections.request('a', {
@@ -196,7 +196,7 @@ test('a request that the upstream withdraws aborts the question', async () => {
   await aborted.promise
 })
 
-test('a shared upstream that asks hears -32601 at once', async () => {
+test('a shared upstream that asks gets -32601 at once', async () => {
   const { connections } = await online([serverRecord('a')])
   const reply = await connections.request('a', {
     method: 'tools/call',

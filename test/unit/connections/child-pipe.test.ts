@@ -77,7 +77,7 @@ function deaf(backlog: WriteBacklog, reads = 0) {
   return { pipe, closed }
 }
 
-test('what many children of one owner do not read ends the one with most, and not those that read', async () => {
+test('unread bytes of one owner’s children end the child with most, and not those that read', async () => {
   const most = HUB.ownerWriteBacklogBytes
   const backlog = new WriteBacklog(most, { unreadMs: 0 })
   const children = Array.from({ length: 5 }, () => deaf(backlog))
@@ -101,7 +101,7 @@ test('what many children of one owner do not read ends the one with most, and no
   expect(late.closed).toEqual([])
 })
 
-test('a text of which a little is left counts as a whole, since it holds all of its memory', async () => {
+test('a text with a little left counts as a whole, since it holds all of its memory', async () => {
   const backlog = new WriteBacklog(2_000_000, { unreadMs: 0 })
   const children = Array.from({ length: 3 }, () => deaf(backlog, 899_990))
   for (const { pipe } of children) {

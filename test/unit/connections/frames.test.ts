@@ -58,7 +58,7 @@ test('no frame holds a line end, and joined frames are parted again', () => {
   expect(encodeUpstreamFrame(1, failure)).toEndWith(' one two three')
 })
 
-test('what is no frame is refused and not taken for one', () => {
+test('bytes that are no frame are refused and not taken for one', () => {
   for (const wrong of ['', 'z1 2 {}', '{"type":"ping"}']) {
     expect(() => decodeCallerFrame(wrong)).toThrow('no known kind')
     expect(() => decodeUpstreamFrame(wrong)).toThrow('no known kind')

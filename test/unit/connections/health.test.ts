@@ -56,7 +56,7 @@ describe('a server that is pinged', () => {
     expect(told(rig)).toEqual([])
   })
 
-  test('and hangs is told to fail, is lost after `retries` misses, and is healthy when it answers again', async () => {
+  test('and hangs is reported as failing, is lost after `retries` misses, and is healthy when it answers again', async () => {
     const server = legacy()
     const rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check({ retries: 3 }) }))
     server.ping = 'hangs'

@@ -88,7 +88,7 @@ describe('a server that asks in its answer', () => {
     expect(third).not.toHaveProperty('requestState')
   })
 
-  test('hears declining and cancelling as answers', async () => {
+  test('receives declining and cancelling as answers', async () => {
     const { rig } = await start(({ params }) =>
       params.inputResponses === undefined ? asking({ a: elicit }) : done(params.inputResponses),
     )

@@ -51,7 +51,7 @@ test('LineFramer keeps what it holds when the buffer of a chunk is used again', 
 
 const NOTHING = { answers: [], requests: [], hasMethod: false }
 
-test('LineFramer drops a line beyond the limit, tells whose it is, and goes on behind it', () => {
+test('LineFramer drops a line beyond the limit, reports its id, and continues behind it', () => {
   const x = 'x'.repeat(80)
   const run = (line: string) => {
     const bytes = Buffer.from(`short\n${line}\nlate\n`)

@@ -74,7 +74,7 @@ describe('a call', () => {
     expect(server.of('server/discover')[0]?.headers.get('x-tenant')).toBeNull()
   })
 
-  test('of nobody in particular offers nothing and hears no log', async () => {
+  test('of nobody in particular offers nothing and gets no log messages', async () => {
     const { rig, server } = await start()
     await rig.call('m', 'echo')
     const meta = server.of('tools/call')[0]?.params._meta
@@ -232,7 +232,7 @@ describe('the listen stream', () => {
     expect(server.listeners).toHaveLength(1)
   })
 
-  test('that ends is opened again, and the lists are read anew since nobody told meanwhile', async () => {
+  test('that ends is opened again, and the lists are read again, since changes could be missed meanwhile', async () => {
     const { rig, server } = await start()
     const listener = await current(server)
     server.tools = [...server.tools, { name: 'more', inputSchema: { type: 'object' } }]
@@ -317,7 +317,7 @@ describe('lists', () => {
     })
   })
 
-  test('of a server that does not tell are read again when they have expired and somebody asks, once a minute', async () => {
+  test('of a server without change notices are read again when they have expired and somebody asks, once a minute', async () => {
     const { rig, server } = await start(one => {
       one.capabilities = { tools: {} }
       one.caching = { ttlMs: 30, cacheScope: 'private' }
@@ -332,7 +332,7 @@ describe('lists', () => {
     expect(server.of('tools/list')).toHaveLength(2)
   })
 
-  test('of a server that tells are not read again for their age', async () => {
+  test('of a server with change notices are not read again for their age', async () => {
     const { rig, server } = await start(one => {
       one.caching = { ttlMs: 0, cacheScope: 'private' }
     })
@@ -352,7 +352,7 @@ describe('a program', () => {
     return rig
   }
 
-  test('hears of a cancelled call by a notification', async () => {
+  test('learns of a cancelled call by a notification', async () => {
     const rig = await startProgram()
     const call = rig.connections.request('s', toolCall({}, { name: 'never' }))
     await rig.call('s', 'echo')

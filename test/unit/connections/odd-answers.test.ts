@@ -58,7 +58,7 @@ for (const [what, initialize, said] of [
   })
 }
 
-test('a server that writes something else than answers is told apart from a silent one', async () => {
+test('a server that writes something else than answers has another reason than a silent one', async () => {
   // Long enough for its line to come on a busy machine.
   rig = await startRig([odd({ initialize: 'Content-Length: 12' })], { startTimeoutMs: atLeast(2_000) })
   const { reason } = await rig.connections.settled('odd', 60_000)

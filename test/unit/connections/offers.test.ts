@@ -78,7 +78,7 @@ test.each([
       asked.push(method)
       return Promise.resolve({ result: {} })
     }
-    // Without a session, as by REST.
+    // These calls have no session, as calls by REST.
     const call = rig.connections.request('a', { method: 'tools/call', params: { name: 'echo', arguments: {} }, ask })
     await until('the call', () => server.of('tools/call').length === 1)
     const methods = ['sampling/createMessage', 'elicitation/create', 'roots/list']
@@ -92,7 +92,7 @@ test.each([
   },
 )
 
-test('of a server of 2026-07-28 too the lists are read with all of it only where sessions have connections', async () => {
+test('lists of a server of 2026-07-28 too are read with all capabilities only where sessions have connections', async () => {
   for (const [session, wanted] of [
     ['per-session', { ...READER, roots: {}, ...APPS }],
     ['shared', APPS],

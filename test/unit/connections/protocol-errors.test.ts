@@ -166,7 +166,7 @@ test('a line over 10 MiB fails its own call alone, wherever it names it, and the
   expect(connections.status('a').pid).toBe(pid!)
 })
 
-test('what cannot be started is offline with the reason for it', async () => {
+test('a server that cannot be started is offline with the reason', async () => {
   const fixtureArgs = serverRecord('x').config.args as string[]
   const { connections } = await start(
     [

@@ -66,7 +66,7 @@ export interface Rig {
   readonly dataDir: string
   readonly audited: AuditEntry[]
   readonly role: { value: 'admin' | 'user' }
-  /** Puts a record into the registry and tells the bus. */
+  /** Puts a record into the registry and announces it on the bus. */
   put(record: ServerRecord): void
   remove(id: string): void
   /** Switches a server on or off as the route does: kept first, then acted upon. */

@@ -76,7 +76,7 @@ test('a tool that is listed twice counts as what stands first, which is what is 
   expect(definitions.read(serverId, [tool('a', 'other'), tool('a')])).toMatchObject([{ tool: 'a' }])
 })
 
-test('of two approvals of different definitions only that of the present one is taken', async () => {
+test('with two approvals of different definitions, only that of the present one counts', async () => {
   const definitions = await opened()
   definitions.read(serverId, [tool('a')])
   const [second] = definitions.read(serverId, [tool('a', 'second')])
@@ -88,7 +88,7 @@ test('of two approvals of different definitions only that of the present one is 
   expect(definitions.read(serverId, [tool('a', 'second')])).toHaveLength(1)
 })
 
-test('a server that names its tools anew each time is remembered up to a limit, what it lists now for certain', async () => {
+test('tools of a server that renames them each time are remembered up to a limit, the present ones always', async () => {
   const definitions = await opened()
   const kept = [tool('kept'), tool('pinned')]
   definitions.read(serverId, kept)

@@ -74,7 +74,7 @@ describe('an error', () => {
     expect(new HubError('server_offline', 'x').retryAfter).toBeUndefined()
   })
 
-  test('as JSON-RPC holds code, request, remedy and when to repeat, which its own data cannot stand in for', () => {
+  test('as JSON-RPC holds code, request, remedy and when to repeat, which its own data cannot replace', () => {
     const error = new HubError('quota_calls' as ErrorCode, 'x', { retryAfterSeconds: 5, data: { code: 'mine', at: 1 } })
     expect(rpcError(error, 'r1')).toEqual({
       code: -32600,

@@ -18,7 +18,7 @@ test('four characters are about a token, one of Chinese, Japanese and Korean is 
   expect(about('read 文件')).toBe(4)
 })
 
-test('of a tool what clients pass on counts: name, description and inputSchema', () => {
+test('the parts of a tool that clients pass on count: name, description and inputSchema', () => {
   const tool = { name: 'read', description: '读取', inputSchema: { type: 'object' } }
   const text = JSON.stringify(tool)
   expect(quarterTokensOfTool(tool)).toBe(text.length - 2 + 8)

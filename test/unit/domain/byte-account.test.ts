@@ -66,7 +66,7 @@ test('fits() drops what can be dropped before it refuses, and nothing for what c
   expect(entries).toBe(1)
 })
 
-test('taken bytes are told in sums', () => {
+test('taken bytes are reported in sums', () => {
   const told: number[] = []
   const bytes = new BytesInFlight({ perUser: 1e9, perAddress: 1e9, total: 1e9 }, taken => told.push(taken))
   const account: ByteAccount = bytes.user('ada')

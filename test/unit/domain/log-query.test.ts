@@ -96,7 +96,7 @@ describe('terms', () => {
       expect(term).toMatch(/^[a-z0-9]+$/)
   })
 
-  test('are there for every condition that the record meets', () => {
+  test('are there for every condition that the record satisfies', () => {
     const queries = [
       ...['timeout', '连接', '超', 'level:warn', 'level:>=info', 'server:time', 'tool:NOW', 'status:upstream_timeout'],
       ...['requestId:01JD7C2M8K', 'userId:u-1', 'serverId:(s-1 or s-2)', 'duration:>=500', '"after 2 s"', '-other'],
@@ -111,7 +111,7 @@ describe('terms', () => {
     }
   })
 
-  test('of a choice of nothing are met by nothing', () => {
+  test('of an empty choice match nothing', () => {
     expect(termsFor({ field: 'serverId', op: 'in', values: [] })).toEqual({ any: [] })
   })
 })
@@ -143,7 +143,7 @@ describe('conditions', () => {
   })
 })
 
-test('mistakes are told with their column', () => {
+test('mistakes are reported with their column', () => {
   const problem = (query: string) => {
     try {
       parseQueryText(query)

@@ -7,7 +7,7 @@ test('a time is written as Date writes it, whatever time was asked for before', 
   for (const ms of asked) expect(times.of(ms)).toBe(new Date(ms).toISOString())
 })
 
-test('what is no time throws, and the next time is right again', () => {
+test('an invalid time throws, and the next time is right again', () => {
   const times = new TimeTexts()
   expect(() => times.of(Number.NaN)).toThrow(RangeError)
   expect(times.of(1_000)).toBe('1970-01-01T00:00:01.000Z')

@@ -79,7 +79,7 @@ test('tools whose names differ only in odd letters have schemas of their own', (
   expect(titles).toEqual(['a b', 'a_b', 'Problem', 'ä'])
 })
 
-test('an answer’s schema is told where it stands for itself', () => {
+test('an answer’s schema is included where it is self-contained', () => {
   const outputs = [{ type: 'object' }, { $ref: '#/$defs/x', $defs: { x: {} } }].map(
     outputSchema => documentOf(tool('t', {}, { outputSchema })).paths,
   )

@@ -32,7 +32,7 @@ function problems(body: JsonObject): string[] {
 
 const valid: JsonObject = { name: 'abc', rooms: [{ id: 1 }] }
 
-test('what the schema permits has no problems', () => {
+test('a configuration that the schema permits has no problems', () => {
   expect(schemaFault(SCHEMA)).toBeUndefined()
   const all = { depth: 9, ratio: 0.5, on: false, mode: 'b', version: 2, labels: { a: 'x' }, strict: { x: [1] } }
   expect(problems({ ...valid, ...all, anything: { at: ['all'] } })).toEqual([])

@@ -59,7 +59,7 @@ describe('exactSize()', () => {
     expect(exactSize(bytes)).toBe(text)
   })
 
-  test('what it writes is read as the same bytes', () => {
+  test('its output is read as the same bytes', () => {
     fc.assert(fc.property(fc.maxSafeNat(), bytes => expect(parseSize(exactSize(bytes))).toBe(bytes)))
   })
 })

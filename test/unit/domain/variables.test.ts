@@ -70,7 +70,7 @@ describe('fillArguments()', () => {
     })
   })
 
-  test('a variable that is missing is named with its argument, and no value of any is told', () => {
+  test('a missing variable is named with its argument, and no value is shown', () => {
     const said = refusedCode(() => fillArguments({ a: `${ref('T')}${ref('GONE')}` }, ['a'], { T: 'secret' }))
     expect(said).toBe(
       `variable_unknown: ${ref('GONE')} is not a variable of this server; add it to "variables" (at #/arguments/a)`,

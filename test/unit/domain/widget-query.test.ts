@@ -13,7 +13,7 @@ test('all parts of a query, in the order of the documentation', () => {
   expect(parseWidgetQuery('custom.queue')).toMatchObject({ query: { name: 'custom.queue', limit: 10 } })
 })
 
-test('what belongs to no query is refused with its column', () => {
+test('a text that is no query is refused with its column', () => {
   for (const [text, column] of [
     ['request_count}', 14],
     ['request_count{}', 15],

@@ -54,7 +54,7 @@ test('severityOf() takes a level in any letter case, and WARNING', () => {
   expect(['warn', 'Warning', 'WARN', 'Error', 'panic'].map(severityOf)).toEqual([40, 40, 40, 50, undefined])
 })
 
-test('parseTime() takes a time by now, and refuses what is none', () => {
+test('parseTime() reads a time relative to now, and refuses other texts', () => {
   const nowMs = Date.parse('2026-11-22T10:00:00Z')
   const at = (text: string) => parseTime(text, nowMs)
   expect([at('now'), at('now-1h'), at('NOW-15m'), at('now+30d'), at('2026-11-22T09:00:00Z')]).toEqual([

@@ -76,7 +76,7 @@ test('each finds what it may read, the newest first; an administrator finds all,
   expect(await find(person('u1', 'admin'), true)).toEqual(['two', 'one'])
 })
 
-test('what is no record is rejected and counted; files are for their owner alone', async () => {
+test('lines that are no records are rejected and counted; files are for their owner alone', async () => {
   const made = history()
   expect(await made.write(batchOf(['no json\n', line('good'), '{}\n']))).toEqual({
     rejected: 2,
@@ -90,7 +90,7 @@ test('a record whose fields have other types than usual is stored as well', () =
   expect(odd?.level).toBe(30)
 })
 
-test('pages go on where the last one ended, also while records arrive, in both orders', async () => {
+test('pages continue where the last one ended, also while records arrive, in both orders', async () => {
   const made = history()
   const write = (from: number, to: number) => {
     const lines = Array.from({ length: to - from }, (_, index) => line(`m${from + index}`))
@@ -112,7 +112,7 @@ test('pages go on where the last one ended, also while records arrive, in both o
   }
 })
 
-test('a thread that is lost is begun anew, and what was stored is there', async () => {
+test('a thread that is lost is started again, and stored records are there', async () => {
   const made = history()
   await made.write(batchOf([line('before')]))
   const lost = made.for(person('a', 'admin')).search(query())
@@ -173,7 +173,7 @@ test('a damaged file is put aside and told; the others are read', async () => {
   expect((await readdir(folder)).some(name => name.includes('.damaged-'))).toBe(true)
 })
 
-test('without time the answer is what there is, says so, and goes on from there', () => {
+test('without time the answer is partial, says so, and the next page continues from there', () => {
   const made = segments()
   made.append(Array.from({ length: 400 }, (_, index) => row(`r${index}`)))
   const first = search(made.all, { readers: 'all', ...query({ limit: 1_000 }) }, 0)
@@ -183,7 +183,7 @@ test('without time the answer is what there is, says so, and goes on from there'
   expect(rest.items.length).toBe(336)
 })
 
-test('of 20,000 records the newest with a word are found without looking at all of them', () => {
+test('the newest of 20,000 records with a word are found without reading all of them', () => {
   const made = segments()
   for (let part = 0; part < 20; part += 1) {
     made.append(
@@ -197,7 +197,7 @@ test('of 20,000 records the newest with a word are found without looking at all 
   expect([many.items.length, many.total, many.totalIsExact]).toEqual([100, 10_000, false])
 })
 
-test('a folder that is away when the first record comes is not made anew; once it is back, records are stored', async () => {
+test('a folder that is missing when the first record comes is not made again; once it is back, records are stored', async () => {
   const history = new History(options(), log)
   open.push(history)
   await rename(folder, `${folder}-away`)
@@ -208,7 +208,7 @@ test('a folder that is away when the first record comes is not made anew; once i
   expect(await history.write(batch)).toEqual({ rejected: 0 })
 })
 
-test('after a batch the thread rests so many times as long as it took, until somebody waits for what is stored', async () => {
+test('after a batch the thread rests for a multiple of its duration, until somebody waits for stored records', async () => {
   const made = history()
   const batch = batchOf(Array.from({ length: 50 }, (_, n) => line(`record ${n}`)))
   await made.write(batch)

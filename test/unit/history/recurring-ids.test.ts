@@ -67,7 +67,7 @@ test('an id has a term of its own, and all records with it are found, after a re
   expect(found(again, { and: [{ text: KEY }, { not: { text: 'ber' } }] })).toEqual(['m4'])
 })
 
-test('what was not stored leaves no id behind', () => {
+test('a record that was not stored leaves no id behind', () => {
   const made = segments()
   const broken = { ...row('m2', { keyId: KEY }), record: null } as unknown as Row
   expect(() => made.append([row('m1', { keyId: KEY }), broken])).toThrow()

@@ -13,7 +13,7 @@ test.each([
   const at = (arrived: number, nowMs: number) => ({ rest: pace.restAfter(arrived, nowMs), batch: pace.batch })
   expect(pace.batch).toBe(2_000)
   expect(at(100_000, 0)).toEqual(USUAL)
-  // Not looked at before a second is over.
+  // The pace is not checked before a second is over.
   expect(at(200_000, 999)).toEqual(USUAL)
   expect(at(105_001, 1_000)).toEqual(flooded)
   expect(at(105_001, 1_500)).toEqual(flooded)

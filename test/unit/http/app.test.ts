@@ -240,7 +240,7 @@ describe('fields', () => {
     return [response.status, problem, errors.map(error => `${error.pointer} ${error.code}`).sort()]
   }
 
-  test('all wrong fields are told at once, with pointers into query and body', async () => {
+  test('all wrong fields are reported at once, with pointers into query and body', async () => {
     const body = { level: 'loud', parts: [{ size: 9 }, { size: '1' }], flag: 'yes', txet: 'a' }
     expect(await errorsOf('?limit=0&sort=up&name=a&limti=5', body)).toEqual([
       400,
@@ -327,7 +327,7 @@ describe('answers', () => {
     expect(String(line?.fields?.error)).toContain('hunter2')
   })
 
-  test('a refusal carries hint and data, which cannot stand in for its own members', async () => {
+  test('a refusal carries hint and data, which cannot replace its own members', async () => {
     expect(await (await hub.get('/api/refuses', bob)).json()).toMatchObject({
       status: 409,
       code: 'server_ambiguous',
@@ -383,7 +383,7 @@ describe('compression', () => {
   })
 })
 
-test('the 101st request of a burst is 429 with Retry-After, and others go on', async () => {
+test('the 101st request of a burst is 429 with Retry-After, and others are served', async () => {
   await hub.person('carol')
   const carol = await hub.tokenOf('carol')
   const burst = async () => {

@@ -31,7 +31,7 @@ async function timed(senders: readonly string[], ms: number): Promise<{ readonly
   return { ran, turnMs }
 }
 
-test('what takes little time is started at once, in its order', async () => {
+test('quick requests are started at once, in order', async () => {
   const senders = Array.from({ length: 100 }, (_, at) => `s${at}`)
   let attempt = await timed(senders, 0)
   // Repeated, since time also passes while the thread has no processor.
@@ -39,16 +39,16 @@ test('what takes little time is started at once, in its order', async () => {
   expect(attempt.ran).toEqual(senders.map(sender => [sender, 0]))
 })
 
-test('what takes long is started in several turns, none of which takes much longer than 5 ms', async () => {
+test('slow requests are started in several turns, and no turn takes much longer than 5 ms', async () => {
   const ran = await started(Array<string>(20).fill('ada'), 3)
   const perTurn = new Map<number, number>()
   for (const [, turn] of ran) perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1)
   expect(ran).toHaveLength(20)
-  // The second one ends after 6 ms; a machine that stood still may have let one run alone.
+  // The second one ends after 6 ms; on a machine that paused, one may have run alone.
   expect(Math.max(...perTurn.values())).toBe(2)
 })
 
-test('who has many requests waiting delays those of others by one', async () => {
+test('a sender with many waiting requests delays those of others by one', async () => {
   const ran = await started([...Array<string>(20).fill('mallory'), 'ada', 'bob'], 6)
   const order = ran.map(([sender]) => sender)
   expect(order.slice(0, 4).toSorted()).toEqual(['ada', 'bob', 'mallory', 'mallory'])
@@ -71,7 +71,7 @@ test('while some wait, later ones do not go first', async () => {
   expect(ran).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('what a request throws or rejects with is passed on, at once and later', async () => {
+test('an error that a request throws or rejects with is passed on, at once and later', async () => {
   const arrivals = new Arrivals()
   const failing = (error: Error) =>
     arrivals.start(

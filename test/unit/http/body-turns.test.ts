@@ -10,7 +10,7 @@ class Body implements LargeBody {
   }
 }
 
-test('large bodies go on one after the other, and one that leaves before its turn is passed over', () => {
+test('large bodies run one after the other, and one that leaves before its turn is skipped', () => {
   const turns = new BodyTurns()
   const [first, second, third] = [new Body(), new Body(), new Body()] as const
   expect(turns.enter(first)).toBe(true)
@@ -24,7 +24,7 @@ test('large bodies go on one after the other, and one that leaves before its tur
   expect(turns.enter(first)).toBe(true)
 })
 
-test('a body that stops in the middle lets the next go on beside it, and ends nobody else’s turn', async () => {
+test('a body that stops in the middle lets the next run beside it, and ends no other turn', async () => {
   const turns = new BodyTurns(10)
   const [stuck, second, third] = [new Body(), new Body(), new Body()] as const
   expect(turns.enter(stuck)).toBe(true)

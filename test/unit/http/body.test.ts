@@ -82,7 +82,7 @@ describe('the body', () => {
     expect(await chunked(`${exact} `)).toBe('HTTP/1.1 413 Payload Too Large body_too_large')
   })
 
-  test('a body that goes on for ever is 413 before its end', async () => {
+  test('an endless body is 413 before its end', async () => {
     const part = `${(1_000).toString(16)}\r\n${'x'.repeat(1_000)}\r\n`
     expect(await raw('Transfer-Encoding: chunked', part, part)).toBe('HTTP/1.1 413 Payload Too Large body_too_large')
   })

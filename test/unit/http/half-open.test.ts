@@ -73,7 +73,7 @@ describe('a WebSocket', () => {
     expect([answering.closed(), talking.closed()]).toEqual([false, false])
   })
 
-  test('whose peer reads too slowly is told how many it lost, or let go with 1013', async () => {
+  test('whose peer reads too slowly reports how many events were lost, or is closed with 1013', async () => {
     await using hub = await startHttp({ live: { pingMs: atLeast(400), stuckMs: 100 } })
     const token = await hub.tokenOf('ada')
     using slow = await openRaw(hub, token)

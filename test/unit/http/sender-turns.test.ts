@@ -39,7 +39,7 @@ test('a sender that has used its free time rests after each request; another doe
     return timers.mock.calls.reduce((sum, [, delayMs = 0]) => sum + delayMs, 0)
   }
   try {
-    // Little work is free. The best of three: a virtual machine that stands still counts as processor time.
+    // Little work is free. The best of three counts: a pause of a virtual machine counts as processor time.
     const little = [await restedMs('eve', 10), await restedMs('joe', 10), await restedMs('ada', 10)]
     expect(Math.min(...little)).toBe(0)
     expect(await restedMs('ada', 120)).toBeGreaterThanOrEqual(3 * 120)

@@ -186,7 +186,7 @@ describe('sign-in', () => {
     expect(await shortest(['nobody', 'no-one', 'none', 'nil'])).toBeLessThan(1_900)
   })
 
-  test('a body of another shape is told field by field', async () => {
+  test('a body of another shape is refused field by field', async () => {
     await using hub = await startHttp()
     const response = await login(hub, { $ne: 1 }, undefined)
     expect((await response.json()).errors).toMatchObject([

@@ -83,7 +83,7 @@ async function twoPeople() {
 }
 
 describe('events', () => {
-  test('each event is told only to those who may see it', async () => {
+  test('each event is sent only to those who may see it', async () => {
     const { hub, bob, carol, ada, bobToken, carolToken } = await twoPeople()
     await using _hub = hub
     await using adas = await listen(hub, ada)
@@ -165,7 +165,7 @@ describe('events', () => {
     expect(stranger.told[0]?.data.lost).toBeNull()
   })
 
-  test('a reader who is too slow is told how many were lost, and the others lose none', async () => {
+  test('a reader who is too slow learns how many were lost, and the others lose none', async () => {
     await using hub = await startHttp()
     const ada = await hub.tokenOf('ada')
     await using quick = await listen(hub, ada, '?topics=servers')
@@ -262,7 +262,7 @@ describe('the WebSocket', () => {
     }
   }
 
-  test('events come to whoever is known by the header', async () => {
+  test('a reader known by the header gets events', async () => {
     await using hub = await startHttp()
     using socket = await open(hub, { token: await hub.tokenOf('ada'), query: '?topics=servers' })
     await until(() => socket.messages.length > 0)
@@ -274,7 +274,7 @@ describe('the WebSocket', () => {
     ])
   })
 
-  test('the first message may bring the token, and nothing is told before it', async () => {
+  test('the first message may bring the token, and nothing is sent before it', async () => {
     await using hub = await startHttp()
     using socket = await open(hub)
     created(hub, null, 'before', 'public')
@@ -310,7 +310,7 @@ describe('the WebSocket', () => {
     expect(foreign.status).toBe(403)
   })
 
-  test('whoever says nothing for 5 s is sent away with 1008', async () => {
+  test('a client that sends nothing for 5 s is closed with 1008', async () => {
     await using hub = await startHttp()
     const start = performance.now()
     using socket = await open(hub)
@@ -396,7 +396,7 @@ describe('readers that take nothing', () => {
     expect(enough()).toBe(true)
   }
 
-  test('what waits for them counts for their user, within the bytes that one may have, until they have gone', async () => {
+  test('bytes that wait for them count for their user, within the user’s limit, until they have gone', async () => {
     const { hub, bob, bobToken } = await twoPeople()
     await using _hub = hub
     const account = hub.bytes.user(bob.id)

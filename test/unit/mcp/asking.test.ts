@@ -24,7 +24,7 @@ test('sampling goes to the causing session on the causing stream, and its answer
   await standalone.close()
 })
 
-test('a client that cannot be asked is not, and the upstream hears so at once', async () => {
+test('a client that cannot be asked is not asked, and the upstream learns it at once', async () => {
   const answers: unknown[] = []
   await using hub = hubWith(async (request, signal) => {
     answers.push(await request.ask?.('elicitation/create', {}, signal), await request.ask?.('other/method', {}, signal))
@@ -54,7 +54,7 @@ test('an upstream that withdraws its request tells the client, and a client’s 
   expect(answers).toMatchObject([{ error: { code: -32603 } }, { error: { code: -1, message: 'no', data: 5 } }])
 })
 
-test('the end of a URL elicitation is told to the client that was sent there', async () => {
+test('the end of a URL elicitation is announced to the client that was sent there', async () => {
   await using hub = hubWith(async () => {})
   const server = hub.upstreams.servers.get(time.id)
   if (!server) throw new Error('no server')

@@ -221,7 +221,7 @@ test('a middleware sees and changes calls, and cannot reach what is hidden', asy
   expect(JSON.stringify(error)).not.toContain('library')
 })
 
-test('a middleware goes on with a tools/call once, and with a list as often as it likes', async () => {
+test('a middleware may continue a tools/call once, and a list any number of times', async () => {
   await using hub = twoServers()
   const client = await new RawClient(hub, '/mcp/time').open()
   const passed: string[] = []

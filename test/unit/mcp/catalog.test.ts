@@ -41,7 +41,7 @@ test('a list comes in pages of a thousand, whose cursors are sealed and survive 
   expect((await client.call('tools/list', { cursor: first })).result.tools).toMatchObject([{ name: 'last' }])
 })
 
-test('a cursor goes on where its member and the members behind it are gone or have changed places', async () => {
+test('a cursor continues when its member and the members behind it are gone or have changed places', async () => {
   const names = ['m1', 'm2', 'm3', 'm4']
   const servers = names.map(name => serverRecord(name))
   const tools = (name: string, count: number) => Array.from({ length: count }, (_, n) => tool(`${name}_${n}`))

@@ -15,7 +15,7 @@ function names(chain: LinkedList<Item>): string {
   return [...chain].map(({ name }) => name).join('')
 }
 
-test('a chain keeps what is in it in the order in which it came, whoever leaves', () => {
+test('a list keeps its items in the order in which they came, whichever are removed', () => {
   const items = [...'abcde'].map(name => new Item(name))
   for (let leaving = 0; leaving < 32; leaving += 1) {
     const chain = new LinkedList<Item>()
@@ -33,7 +33,7 @@ test('a chain keeps what is in it in the order in which it came, whoever leaves'
   }
 })
 
-test('whoever leaves a chain before its turn does not come, and whoever joins meanwhile neither', () => {
+test('iteration skips items removed before their turn, and items added meanwhile', () => {
   const chain = new LinkedList<Item>()
   const items = [...'abcdef'].map(name => new Item(name))
   for (const item of items) chain.add(item)

@@ -7,7 +7,7 @@ import { type NotificationTarget, Subscribers } from '../../../core/mcp/scope/su
 import { until } from '../../support/wait.ts'
 import { catalog, FakeUpstreams, groupRecord, noToolSets, serverRecord, tool, World } from './support.ts'
 
-test('what has been told is no difference any more, and what changed in another list still is', async () => {
+test('an announced change no longer counts as a difference, and a change of another list still does', async () => {
   const time = serverRecord('time')
   const upstreams = new FakeUpstreams()
   const server = upstreams.add(time.id, catalog({ tools: [tool('run')] }))

@@ -14,7 +14,7 @@ test('sealed calls open for the same principal and place alone', () => {
     expect(openCalls(sealer, 'alice', '/mcp/g', odd)).toEqual([])
 })
 
-test('of very many calls the first are kept, whole', () => {
+test('the first of very many calls are kept, whole', () => {
   const ids = Array.from({ length: 500 }, (_, index) => JSON.stringify(`request-${index}`))
   const sealed = sealCalls(sealer, 'alice', '/mcp', ids.join('\n'))
   expect(sealed.length).toBeLessThan(3_000)
@@ -25,7 +25,7 @@ test('of very many calls the first are kept, whole', () => {
   expect(openCalls(sealer, 'alice', '/mcp', endless)).toEqual([])
 })
 
-test('whoever uses the fetch of a JavaScript runtime comes back', () => {
+test('clients with the fetch of a JavaScript runtime resume', () => {
   const of = (headers: Record<string, string>) => reconnectsByItself(new Headers(headers))
   for (const agent of ['node', 'undici', 'Bun/1.4.5', 'Deno/2.1.4', 'Mozilla/5.0 (X11)'])
     expect(of({ 'user-agent': agent })).toBe(true)

@@ -40,7 +40,7 @@ const call = (client: RawModern, params: JsonObject = {}) =>
   client.call('tools/call', { name: 'ask', arguments: { x: 1 }, ...params }, sent)
 const refusal = ({ error }: Answer) => [error?.code, error?.data?.code]
 
-test('a question goes on as it is, and the server gets its state back byte for byte (P-16)', async () => {
+test('a question is passed on unchanged, and the server gets its state back byte for byte (P-16)', async () => {
   await using one = hub()
   const client = new RawModern(one, '/mcp/g')
   const first = await call(client)

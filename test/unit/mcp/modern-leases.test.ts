@@ -173,7 +173,7 @@ test('a call waits half a minute for a connection, and an unused connection ends
   expect(new Set(one.upstreams.endedSessions)).toEqual(new Set(sessions(one) as string[]))
 })
 
-test('nobody gives way for a call that waits no longer', () => {
+test('no lease is given up for a call that waits no longer', () => {
   let now = 0
   const displaced: number[] = []
   const leases = new Leases(

@@ -67,7 +67,7 @@ test('the acknowledgement comes first, with the part that is honoured, and all i
   await reader.close()
 })
 
-test('what nobody here offers is not honoured', async () => {
+test('kinds that no member offers are not honoured', async () => {
   await using one = hub()
   const filter = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
   const { reader } = await listen(one, { ...filter, resourceSubscriptions: ['a://1'] }, 'x', '/mcp/mute')
@@ -76,7 +76,7 @@ test('what nobody here offers is not honoured', async () => {
   await reader.close()
 })
 
-test('what changes while the subscriptions are set up is told after the acknowledgement', async () => {
+test('changes while the subscriptions are set up are sent after the acknowledgement', async () => {
   await using one = hub()
   const server = one.upstreams.servers.get(main.id)
   if (!server) throw new Error('no server')
@@ -166,7 +166,7 @@ test('an edit of the group reaches the streams that asked, and the end of the gr
   expect(await reader.message()).toBeUndefined()
 })
 
-test('who opens a session takes no news from the streams that listen already', async () => {
+test('a new session takes no notifications from the streams that listen already', async () => {
   await using one = hub()
   const { reader } = await listen(one, { toolsListChanged: true })
   await reader.message()

@@ -58,7 +58,7 @@ test('a request with an envelope is answered without a session, whatever session
   expect(one.mcp.sessions()).toEqual([])
 })
 
-test('the envelope and what belongs to rounds stays here, and what others put into _meta goes on', async () => {
+test('the envelope and the data of rounds stay here, and other members of _meta are passed on', async () => {
   await using one = hub()
   const client = new RawModern(one, '/mcp/g')
   const meta = { traceparent: '00-1', progressToken: 7, [`${META}logLevel`]: 'info' }
@@ -66,7 +66,7 @@ test('the envelope and what belongs to rounds stays here, and what others put in
   expect(one.upstreams.seen.at(-1)?.request.params).toEqual({ name: 'echo', _meta: { traceparent: '00-1' } })
 })
 
-test('every result says what it is and from whom it comes, and what may be kept says for how long', async () => {
+test('every result names its type and its server, and a cacheable one its lifetime', async () => {
   await using one = hub()
   const client = new RawModern(one, '/mcp/g')
   const common = { resultType: 'complete', _meta: { [`${META}serverInfo`]: { name: 'patchbay', version: '9.9.9' } } }
@@ -136,7 +136,7 @@ test('a list that no member can have is no method here', async () => {
 /** The refusal of one POST: status, JSON-RPC code, the hub's code. */
 type Refusal = readonly [number, number, string?]
 
-test('what a request says about itself decides how it is handled', async () => {
+test('the metadata of a request decides how it is handled', async () => {
   await using one = hub()
   const client = new RawModern(one, '/mcp/g')
   const envelope = client.envelope()
@@ -261,7 +261,7 @@ test('Mcp-Method and Mcp-Name must say what the body says, in plain or base64 fo
   await refused({ 'mcp-name': 'grüße' }, 'grüße')
   expect((await call({ 'mcp-name': base64('echo') })).status).toBe(200)
   expect((await call({ 'mcp-name': '  echo ' })).status).toBe(200)
-  // Its exposed name has the characters that names here have.
+  // Its exposed name has only characters that are allowed in names here.
   const { result } = await client.call('tools/list')
   const exposed = result.tools[3].name as string
   expect((await call({ 'mcp-name': exposed }, exposed)).status).toBe(200)
@@ -342,11 +342,11 @@ async function hanging(one: Hub): Promise<Promise<Answer & { readonly status: nu
   main.handler = () => new Promise(() => {})
   const call = new RawModern(one, '/mcp/g').call('tools/call', { name: 'echo' })
   await until(() => one.upstreams.seen.length === 1)
-  // In a list, since an async function waits for a promise that it returns.
+  // The call is returned in a list, since an async function would wait for a promise that it returns.
   return [call]
 }
 
-test('calls of a modern client end with its credential, and are told so', async () => {
+test('calls of a modern client end with its credential, and get that reason', async () => {
   await using one = hub()
   const [call] = await hanging(one)
   one.world.revoked.add('alice')
@@ -355,7 +355,7 @@ test('calls of a modern client end with its credential, and are told so', async 
   expect(one.upstreams.cancelled).toHaveLength(1)
 })
 
-test('calls of a modern client end with their group, and are told so', async () => {
+test('calls of a modern client end with their group, and get that reason', async () => {
   await using one = hub()
   const [call] = await hanging(one)
   one.world.groups.splice(0, 1)

@@ -49,7 +49,7 @@ const heard = ({ result }: Answer) => JSON.parse(result.content[0].text)
 const INVALID = [200, -32602, 'request_state_invalid']
 const refusal = ({ status, error }: Answer & { status: number }) => [status, error?.code, error?.data?.code]
 
-test('what an upstream asks comes as input required, and the retry’s answers reach it', async () => {
+test('requests of an upstream come as input required, and the retry’s answers reach it', async () => {
   await using one = hub(inTurn(['elicitation/create', FORM]))
   const client = new RawModern(one, '/mcp/g')
   const first = await call(client)
@@ -67,7 +67,7 @@ test('what an upstream asks comes as input required, and the retry’s answers r
   expect(one.calls).toMatchObject([{ tool: 'ask', status: 'success' }])
 })
 
-test('what is asked within one moment comes in one round', async () => {
+test('requests within one moment come in one round', async () => {
   await using one = hub(
     together(['elicitation/create', FORM], ['sampling/createMessage', { messages: [] }], ['roots/list']),
   )
@@ -228,7 +228,7 @@ test('a parked call ends with its group, and with the hub', async () => {
   expect(one.upstreams.cancelled).toHaveLength(2)
 })
 
-test('what a retry does not offer any more is refused to the upstream', async () => {
+test('requests that a retry no longer offers are refused to the upstream', async () => {
   await using one = hub(together(['elicitation/create', FORM], ['roots/list']))
   const client = new RawModern(one, '/mcp/g')
   const { requestState } = (await call(client)).result
@@ -279,7 +279,7 @@ test('the hub itself asks for no visit beside sixteen parked calls', async () =>
   expect(error).toMatchObject({ code: -32603, data: { code: 'quota_parked', retryAfter: 5 } })
 })
 
-test('a visit to a URL that an upstream wants first is asked for, and the retry calls anew', async () => {
+test('a visit to a URL that an upstream wants first is asked for, and the retry calls again', async () => {
   let visited = false
   const elicitations = [{ mode: 'url', url: 'https://a.example/x', message: 'Sign in', elicitationId: 'e1' }]
   await using one = hub(() => {
@@ -304,7 +304,7 @@ test('a visit to a URL that an upstream wants first is asked for, and the retry 
   })
 })
 
-test('progress goes on the request’s own stream under its own token, the last of it to the retry’s', async () => {
+test('progress is sent on the request’s own stream under its own token, the last of it on the retry’s', async () => {
   const parked = Promise.withResolvers<void>()
   const worked = Promise.withResolvers<void>()
   await using one = hub(async (request, signal) => {
@@ -342,7 +342,7 @@ test('progress goes on the request’s own stream under its own token, the last 
   expect(second[0]?.params?.progressToken).toBe('two')
 })
 
-test('log messages come to whom asked for them, from the level on, on the stream of that request (P-21)', async () => {
+test('log messages come to the client that asked for them, from the level on, on the stream of that request (P-21)', async () => {
   await using one = hub(request => {
     if (request.method === 'logging/setLevel') return textReply('')
     for (const level of ['debug', 'info', 'error'])

@@ -102,7 +102,7 @@ test('exposeNames() prefixes names of other scripts and names too long where two
   expect(names.slice(0, 3)).toEqual(['a_TianQi', 'b_TianQi', 'ChengShi'])
   expect(names[3]).toMatch(/^a_x{55}_[0-9a-f]{6}$/)
   expect(names[4]).toMatch(/^b_x{55}_[0-9a-f]{6}$/)
-  // One server with two names of one spelling: only then the hash tells them apart.
+  // One server has two names of the same spelling: only then the hash distinguishes them.
   const [first, second] = exposeNames('tools', 'auto', [item('a', 'café'), item('a', 'cafè')])
   expect(first).toMatch(/^a_cafe_[0-9a-f]{6}$/)
   expect(second).toMatch(/^a_cafe_[0-9a-f]{6}$/)

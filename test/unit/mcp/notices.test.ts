@@ -3,7 +3,7 @@ import { RawClient, SseReader } from '../../support/raw-mcp.ts'
 import { catalog, groupRecord, member, tool, until } from './support.ts'
 import { hubWith, notes, run, time } from './work-group.ts'
 
-test('log messages follow the level of their own session, and the upstream hears the most verbose (P-21)', async () => {
+test('log messages follow the level of their own session, and the upstream gets the most verbose (P-21)', async () => {
   await using hub = hubWith(
     async request => {
       request.notification?.('notifications/message', { level: 'debug', data: 'd' })
@@ -48,7 +48,7 @@ test('one list_changed of an upstream is one notice to each session that has it,
   for (const stream of streams) await stream.close()
 })
 
-test('a change that each connection to a server tells is told once, and not before the list is read again (P-20)', async () => {
+test('a change that each connection to a server announces is announced once, and not before the list is read again (P-20)', async () => {
   await using hub = hubWith(async () => {})
   const client = await new RawClient(hub, '/mcp/work').open()
   const stream = new SseReader(await client.get())
@@ -88,7 +88,7 @@ test('a change that each connection to a server tells is told once, and not befo
   await stream.close()
 })
 
-test('what changes again within a second is told again after it', async () => {
+test('a second change within a second is announced after it', async () => {
   await using hub = hubWith(async () => {})
   const client = await new RawClient(hub, '/mcp/work').open()
   const stream = new SseReader(await client.get())

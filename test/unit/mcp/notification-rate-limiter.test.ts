@@ -14,14 +14,14 @@ function paced(): { readonly pace: NotificationRateLimiter; readonly schedule: s
   }
 }
 
-test('an update is told at once, and so is each of several in a row, as long as few hear them', () => {
+test('an update is sent at once, and so is each of several in a row, as long as few receive them', () => {
   const { pace, schedule } = paced()
   for (let n = 1; n <= 100; n += 1) pace.schedule('a', 'uri', { send: () => schedule.push(`${n}`) && 10, bytes: 0 })
   expect(schedule).toHaveLength(100)
   pace.dispose()
 })
 
-test('what costs too much waits, the newest of each key alone, and is told as soon as it is paid for; other servers do not wait', async () => {
+test('an update that costs too much waits, only the newest of each key, and is sent as soon as it is paid for; other servers do not wait', async () => {
   const { pace, schedule, pass } = paced()
   const send = (text: string, cost: number) => ({
     send: () => {
@@ -47,7 +47,7 @@ test('what costs too much waits, the newest of each key alone, and is told as so
   pace.dispose()
 })
 
-test('nothing is told any more once it was disposed of', async () => {
+test('nothing is sent after it was disposed of', async () => {
   const { pace, schedule, pass } = paced()
   pace.schedule('a', 'x', { send: () => 3_000, bytes: 0 })
   pace.schedule('a', 'x', { send: () => schedule.push('late'), bytes: 0 })
@@ -57,7 +57,7 @@ test('nothing is told any more once it was disposed of', async () => {
   expect(schedule).toEqual([])
 })
 
-test('what waits for itself has at most 1,000 updates and 256 KiB of each server, and those that were told make room', async () => {
+test('at most 1,000 updates and 256 KiB of each server wait, and sent ones make room', async () => {
   const { pace, schedule, pass } = paced()
   const update = (bytes: number, cost = 1) => ({ send: () => schedule.push('told') * 0 + cost, bytes })
   pace.schedule('a', 'first', update(0, 3_000))

@@ -1,4 +1,4 @@
-/** Requests as some clients write them: null for what is absent, an empty cursor, JSON alone as the accepted type. */
+/** Requests as some clients write them: null for an absent value, an empty cursor, JSON as the only accepted type. */
 import { expect, test } from 'bun:test'
 import { type Answer, RawClient } from '../../support/raw-mcp.ts'
 import { META, RawModern } from './modern-support.ts'

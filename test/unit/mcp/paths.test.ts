@@ -30,7 +30,7 @@ function tableOf(inUse = false) {
   return { table, asked, find }
 }
 
-test('who comes again is not looked up again, until something changed for that place', async () => {
+test('a returning caller is not looked up again, until something changed for that path', async () => {
   const alice = new World().person('alice')
   const { table, asked, find } = tableOf()
   const first = await find(alice)
@@ -42,7 +42,7 @@ test('who comes again is not looked up again, until something changed for that p
   expect(asked.get(alice.userId)).toBe(2)
 })
 
-test('who was forgotten among many others hears of changes all the same', async () => {
+test('a caller that was forgotten among many others sees changes all the same', async () => {
   const world = new World()
   const alice = world.person('alice')
   const { table, asked, find } = tableOf()

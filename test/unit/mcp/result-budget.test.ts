@@ -186,7 +186,7 @@ describe('a result budget', () => {
     expect(read(handle, 10)).toMatchObject({ isError: true })
   })
 
-  test('what a prompt says is cut like a tool’s text, and each message keeps its role', () => {
+  test('the text of a prompt is cut like a tool’s text, and each message keeps its role', () => {
     const { truncate, read } = budget()
     const image = { type: 'image', data: 'A'.repeat(5_000), mimeType: 'image/png' }
     const messages = [
@@ -228,7 +228,7 @@ describe('a result budget', () => {
     expect(content).toEqual([text(`${'b'.repeat(60)}\n[n://c]\n${'c'.repeat(80)}`)])
   })
 
-  test('an embedded text that does not fit is read in pieces, and of very many blocks only the number is told', () => {
+  test('an embedded text that does not fit is read in pieces, and of very many blocks only the number is given', () => {
     const { truncate, read } = budget()
     const embedded = { type: 'resource', resource: { uri: 'n://1', text: 'z'.repeat(500) } }
     const cut = truncate({ content: [embedded] }, 100)
@@ -303,7 +303,7 @@ test('a group with a limit cuts results, lists the tool that reads on, and promi
   expect((await read(await new RawClient(hub, '/mcp/other').open())).result.isError).toBe(true)
 })
 
-test('what fits, and what is no result that could be read on, comes as it is; numbers stay exact', async () => {
+test('a result that fits, or that cannot be read on, comes unchanged; numbers stay exact', async () => {
   const docs = serverRecord('docs')
   const pad = 'x'.repeat(300)
   const answers = [

@@ -46,7 +46,7 @@ function askingHub(): Hub {
 
 const auth = { requestInit: { headers: { authorization: 'Bearer alice' } } }
 
-test('the SDK 1.32 client is asked for sampling, elicitation and roots, and hears progress and changes', async () => {
+test('the SDK 1.32 client is asked for sampling, elicitation and roots, and receives progress and changes', async () => {
   await using hub = askingHub()
   const capabilities = { sampling: {}, elicitation: {}, roots: {} }
   const client = new Client({ name: 'test', version: '1' }, { capabilities })

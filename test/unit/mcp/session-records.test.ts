@@ -57,7 +57,7 @@ describe('StoredSessions', () => {
     ])
   })
 
-  test('what a failing database did not take is written by the next sweep', async () => {
+  test('changes that a failing database did not take are written by the next sweep', async () => {
     const broken = await openStore({ dataDir: folder })
     const records = new StoredSessions(broken.db, log, () => 10)
     records.used('late', 9)

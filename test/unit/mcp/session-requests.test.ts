@@ -66,13 +66,13 @@ test('it is refused when no stream comes in time, and what waits is bounded', as
   expect(sent).toHaveLength(1)
 })
 
-test('a client that does not answer in time is told that nobody waits any more', async () => {
+test('a client that does not answer in time gets a cancellation', async () => {
   const { ask, sent } = world({ answerMs: 20 })
   expect(await ask()).toMatchObject({ error: { message: 'The client did not answer within 20 ms' } })
   expect(sent).toMatchObject([{ id: 1 }, { method: 'notifications/cancelled', params: { requestId: 1 } }])
 })
 
-test('the server takes it back: the client is told; one that waits unsent is dropped in silence', async () => {
+test('the server takes it back: the client is notified; one that waits unsent is dropped in silence', async () => {
   const { asks, ask, sent, state } = world()
   const [one, two] = [new AbortController(), new AbortController()]
   const first = ask(one.signal)
@@ -87,7 +87,7 @@ test('the server takes it back: the client is told; one that waits unsent is dro
   expect(sent).toMatchObject([{ id: 1 }, { method: 'notifications/cancelled', params: { requestId: 1 } }])
 })
 
-test('what the client did not declare is refused at once, and so is everything once the session has ended', async () => {
+test('requests that the client did not declare are refused at once, and so are all once the session has ended', async () => {
   const { asks, ask, sent } = world()
   const signal = new AbortController().signal
   expect(await asks.onSession('sampling/createMessage', {}, signal)).toMatchObject({ error: { code: -32601 } })
@@ -98,7 +98,7 @@ test('what the client did not declare is refused at once, and so is everything o
   expect(sent).toHaveLength(1)
 })
 
-test('what waits for a stream counts for the user of the session, until it goes out or is given up', async () => {
+test('requests that wait for a stream count for the user of the session, until they are sent or dropped', async () => {
   const { asks, state, account } = world()
   state.open = false
   const withdrawn = new AbortController()

@@ -74,7 +74,7 @@ test('an idle session ends after an hour, one with an open stream does not', asy
   await stream.body?.cancel()
 })
 
-test('each owner meets the own group of a name (P-05)', async () => {
+test('each owner gets the own group of a name (P-05)', async () => {
   await using hub = hubOfTwo()
   for (const name of ['alice', 'bob']) {
     const client = await new RawClient(hub, '/mcp/work', name).open()
@@ -218,7 +218,7 @@ test('beyond a thousand sessions the longest idle one makes room, and none when 
   expect((await bob.send('ping')).status).toBe(200)
 })
 
-test('what is wrong with a request decides its status and code', async () => {
+test('the fault of a request decides its status and code', async () => {
   await using hub = hubOfTwo()
   const client = await new RawClient(hub, '/mcp/work').open()
   const cases: [Promise<Response>, [number, number, string]][] = [

@@ -128,7 +128,7 @@ describe('the pair of 2024-11-05', () => {
     expect((await two.message())?.result.content).toHaveLength(1)
   })
 
-  test('a cancelled call gets no answer, and the upstream is told', async () => {
+  test('a cancelled call gets no answer, and the upstream is notified', async () => {
     const never = Promise.withResolvers<void>()
     await using hub = hubWith(() => never.promise)
     const client = await new SseClient(hub, '/sse/work').open()
@@ -150,14 +150,14 @@ describe('the pair of 2024-11-05', () => {
     expect((await later.post([one])).status).toBe(400)
   })
 
-  test('a list change is told on the stream', async () => {
+  test('a list change is announced on the stream', async () => {
     await using hub = hubWith()
     const client = await new SseClient(hub, '/sse/work').open()
     hub.bus.emit('catalog.changed', time.ownerId, { serverId: time.id, name: 'time', kinds: ['tools'] })
     expect(await client.message()).toMatchObject({ method: 'notifications/tools/list_changed' })
   })
 
-  test('a client that comes back with its last event goes on with its session, and misses nothing', async () => {
+  test('a client that comes back with its last event continues its session, and misses nothing', async () => {
     const gate = Promise.withResolvers<void>()
     await using hub = hubWith(() => gate.promise)
     const client = await new SseClient(hub, '/sse/work').open()
@@ -193,7 +193,7 @@ describe('the pair of 2024-11-05', () => {
 describe('a client that comes back without its last event, as the SDK does', () => {
   const version = { 'mcp-protocol-version': '2025-06-18' }
 
-  /** Two calls, one of which was answered, and a stream that broke. */
+  /** Makes two calls, of which one is answered, before the stream breaks. */
   async function broken(hub: Hub): Promise<SseClient> {
     const client = await new SseClient(hub, '/sse/work').open('2025-06-18')
     await client.send('tools/call', run, 'lost')
@@ -231,7 +231,7 @@ describe('a client that comes back without its last event, as the SDK does', () 
     expect((await client.post(answer)).status).toBe(404)
   })
 
-  test('is told where to post when it does not say where it was', async () => {
+  test('gets a new address when it names no known event', async () => {
     await using hub = hubWith()
     const back = async (headers: Record<string, string>) => {
       const client = await new SseClient(hub, '/sse/work').stream(headers)
@@ -242,7 +242,7 @@ describe('a client that comes back without its last event, as the SDK does', () 
     await Promise.all([back(version), back({ 'last-event-id': 'of-another-process.2.1' })])
   })
 
-  test('hears nothing of this where its kind does not come back', async () => {
+  test('gets no ping at the start if its kind does not resume', async () => {
     const gate = Promise.withResolvers<void>()
     await using hub = hubWith(() => gate.promise)
     const client = await new SseClient(hub, '/sse/work').stream({ ...version, 'user-agent': 'python-httpx/0.28.1' })
@@ -373,7 +373,7 @@ test('a stream of the older pair ends with its credential and with its group', a
 })
 
 describe('a stream of the pair without initialize, as a client opens whose stream broke', () => {
-  test('goes on as 2024-11-05, or as the version that its header names', async () => {
+  test('continues as 2024-11-05, or as the version that its header names', async () => {
     await using hub = hubWith()
     for (const [version, header] of [
       ['2024-11-05', undefined],

@@ -109,7 +109,7 @@ test('Last-Event-ID replays what that stream sent since, once and in order, and 
   await foreign.close()
 })
 
-test('what was sent between two GET streams comes with the next', async () => {
+test('messages sent between two GET streams come with the next', async () => {
   await using hub = hubWith(async () => {})
   const client = await new RawClient(hub, '/mcp/work').open()
   const first = new SseReader(await client.get())
@@ -186,7 +186,7 @@ async function primed(reader: SseReader): Promise<string> {
   return (await reader.next())?.id ?? ''
 }
 
-test('of several GET streams the latest that is open hears, and each change is told once', async () => {
+test('the latest open one of several GET streams gets messages, and each change is announced once', async () => {
   await using hub = hubWith(async () => {})
   const client = await new RawClient(hub, '/mcp/work').open()
   const [first, second] = [new SseReader(await client.get()), new SseReader(await client.get())]
@@ -213,7 +213,7 @@ test('of several GET streams the latest that is open hears, and each change is t
   await again.close()
 })
 
-test('what came while no GET stream was open is told once, whichever the client comes back to', async () => {
+test('changes while no GET stream was open are announced once, whichever stream the client resumes', async () => {
   await using hub = hubWith(async () => {})
   const client = await new RawClient(hub, '/mcp/work').open()
   const readers = [new SseReader(await client.get()), new SseReader(await client.get())]

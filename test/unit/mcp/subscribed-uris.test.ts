@@ -7,7 +7,7 @@ function subscribed(...uris: readonly string[]): SubscribedUris<string> {
   return all
 }
 
-test('covering() finds the URI itself and those of which it names a part, whole segments only', () => {
+test('covering() finds the URI itself and those that contain it, whole segments only', () => {
   const all = subscribed('a://b', 'a://b/', 'a://b/c', 'a://bc', 'a://b/c/d', 'a://')
   expect([...all.covering('a://b/c')].sort()).toEqual(['a://', 'a://b', 'a://b/', 'a://b/c'])
   expect([...all.covering('a://bc')].sort()).toEqual(['a://', 'a://bc'])
@@ -16,7 +16,7 @@ test('covering() finds the URI itself and those of which it names a part, whole 
   expect([...all.covering('other')]).toEqual([])
 })
 
-test('what was deleted is not found any more, and others of the same length still are', () => {
+test('a deleted URI is not found any more, and others of the same length still are', () => {
   const all = subscribed('a://b', 'a://c')
   all.set('a://b', 'again')
   all.delete('a://b')

@@ -41,7 +41,7 @@ test('subscriptions are one upstream, counted, told to subscribers alone and set
   for (const reader of streams) await reader.close()
 })
 
-test('an update is told once by each connection, also where one resource lies in another, and after a loss', async () => {
+test('an update is sent once by each connection, also where one resource lies in another, and after a loss', async () => {
   const own = serverRecord('own', { session: 'per-session' })
   await using hub = startHub((world, upstreams) => {
     world.servers.push(time, own)

@@ -12,7 +12,7 @@ test('each table is in a backup, or among those that a restore empties', async (
   await removeTemp(join(dataDir))
   const known = [...BACKED_UP, ...NOT_BACKED_UP].map(({ name }) => name)
   expect(tables.map(({ name }) => name).sort()).toEqual(known.toSorted())
-  // Pages are read by the key, which must tell each row from every other.
+  // Pages are read by the key, which must distinguish all rows.
   for (const { name, key } of [...BACKED_UP, ...NOT_BACKED_UP]) {
     const columns = tables.find(table => table.name === name)?.columns.map(column => column.name)
     expect(columns).toEqual(expect.arrayContaining([...key]))

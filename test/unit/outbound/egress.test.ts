@@ -67,7 +67,7 @@ test('openEgress() lets go of a client that was refused its request, though it n
   await until(() => client.held() === 0, { what: 'the refused connection to be gone' })
 })
 
-test('openEgress() outlives clients too many that have left before they were told', async () => {
+test('openEgress() survives too many clients that have left before they were refused', async () => {
   const script = `push @held, dial("") for 1..${MOST}; print "full"; sleep 99`
   await using client = await withClient(script)
   await until(() => client.said.out === 'full' && client.held() === MOST)

@@ -52,7 +52,7 @@ describe('createGuardedFetch() requests', () => {
     expect(Buffer.from(body ?? '', 'latin1').toString()).toBe('{"text":"grün"}')
   })
 
-  test('renders a frozen headers object anew for another URL or method', async () => {
+  test('renders a frozen headers object again for another URL or method', async () => {
     await using server = await rawServer(socket => socket.write(OK))
     const fetch = admin()
     const headers = Object.freeze({ 'x-one': '1' })

@@ -77,7 +77,7 @@ describe('createGuardedFetch() and short pieces', () => {
     expect(most).toBeLessThan(MOST_BYTES)
   })
 
-  test('a stream hears such chunks together', async () => {
+  test('a stream receives such chunks together', async () => {
     await using server = await inCrumbs()
     const response = await createGuardedFetch(options)(server.url, post)
     let heard = 0
@@ -131,7 +131,7 @@ describe('createGuardedFetch() times', () => {
     expect(await (await fetch(slow.url, { ...post, idleTimeoutMs: 1_000 })).text()).toBe('xxxxxx')
   })
 
-  test('gives up on a body of which nothing comes', async () => {
+  test('gives up on a body without a byte', async () => {
     await using server = await rawServer(socket => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n'))
     const response = await createGuardedFetch(options)(server.url, { ...post, idleTimeoutMs: 100 })
     expect((await failure(response.text())).code).toBe('upstream_timeout')

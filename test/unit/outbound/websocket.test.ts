@@ -66,7 +66,7 @@ describe('FrameReader', () => {
     ])
   })
 
-  test('skips what is too long, finds out what it answers, and goes on', () => {
+  test('skips a message that is too long, finds out which request it answers, and continues', () => {
     const long = `{"jsonrpc":"2.0","id":7,"result":{"text":"${'z'.repeat(5_000)}"}}`
     const bytes = Buffer.concat([frame(0x01, long.slice(0, 20)), frame(0x80, long.slice(20)), frame(0x81, 'short')])
     for (const piece of [1, 64, 10_000])
@@ -229,7 +229,7 @@ describe('createGuardedConnect()', () => {
     expect(server.ended).toMatchObject([{ code: 'upstream_flood' }])
   })
 
-  test('ends the connection at the head of a message that is too long, where none is skipped', async () => {
+  test('ends the connection at the head of a message that is too long, if none is skipped', async () => {
     await using server = await deafServer()
     const closed: (number | undefined)[] = []
     await server.open({ tooLong: undefined, maxBytes: 1_000, admits: (bytes: number) => closed.push(bytes) > 0 })

@@ -109,12 +109,12 @@ describe('PluginHost', () => {
       stdout: 'pipe',
       stderr: 'inherit',
     })
-    // The time that a plugin has for its stop is 5 s; what is measured here begins behind it.
+    // A plugin has 5 s for its stop; this measures the time after it.
     expect(Number((await new Response(program.stdout).text()) || Number.NaN)).toBeLessThan(atMost(2_500))
     expect(await program.exited).toBe(0)
   })
 
-  test('withdraws what a failing plugin contributed and goes on with the others', async () => {
+  test('withdraws the contributions of a failing plugin and continues with the others', async () => {
     const failing = definePlugin<unknown>({
       name: 'bad',
       contract: 1,

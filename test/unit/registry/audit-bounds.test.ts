@@ -32,7 +32,7 @@ afterEach(async () => {
 const record = (who = world.bob, action = 'server.update') =>
   audit.record(who, { action, target: 'bob~x', ownerId: who.userId })
 
-test('one user writes so many rows in an hour; more are counted in one row, and others are not touched', async () => {
+test('one user writes a limited number of rows in an hour; more are counted in one row, and others are not affected', async () => {
   for (let n = 0; n < LIMITS.auditRowsPerHour + 500; n += 1) record()
   record(world.cleo)
   await audit.flush()

@@ -55,7 +55,7 @@ test('form, aliases and number of members are checked', async () => {
   expect((await refusal(many)).code).toBe('quota_members')
 })
 
-test('groups of two owners with one name never meet, and a name is taken once per owner', async () => {
+test('groups of two owners with one name never mix, and a name is taken once per owner', async () => {
   const his = await groups().create(world.bob, { name: 'g', members: ['time'] })
   const hers = await groups().create(world.cleo, { name: 'G', members: ['time'] })
   expect((await groups().find(world.bob, undefined, 'g'))?.id).toBe(his.id)

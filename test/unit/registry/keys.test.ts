@@ -108,7 +108,7 @@ describe('access keys', () => {
 describe('settings', () => {
   const settings = () => world.registry.settings
 
-  test('of the system are changed by administrators, and told', async () => {
+  test('of the system are changed by administrators, and announced', async () => {
     expect((await refusal(settings().setSystem(world.bob, { a: 1 }))).code).toBe('admin_only')
     await settings().setSystem(world.ada, { a: { b: [1] }, c: 'x' })
     await settings().setSystem(world.ada, { c: null })

@@ -160,7 +160,7 @@ describe('servers and groups of the file', () => {
     expect(moved.problems[0]?.errors[0]).toMatchObject({ code: 'secret_required', pointer: '#/headers/X-Api-Key' })
   })
 
-  test('a new name of a server goes into the groups of the file that have it, whoever made the server', async () => {
+  test('a new name of a server is written into the groups of the file that have it, for any maker of the server', async () => {
     const { registry, mirror, ada, bob } = world
     await registry.servers.create(bob, { name: 'made', url: 'https://a.example/', visibility: 'public' })
     await registry.servers.create(bob, { name: 'taken', url: 'https://a.example/' })

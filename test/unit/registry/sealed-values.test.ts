@@ -47,7 +47,7 @@ test('resealStored() seals servers and settings with the first key, and keeps wh
   await world.end()
 })
 
-test('what a key sealed that is not there is named and left as it is', async () => {
+test('a value sealed by a missing key is named and left as it is', async () => {
   const [lost, next] = [randomBytes(32), randomBytes(32)]
   const world = await openWorld({ sealer: createSealer([lost]) })
   await world.registry.servers.create(world.bob, { name: 'h', url: 'https://a.example/', headers: { Cookie: KEY } })

@@ -11,7 +11,7 @@ const remote = (name: string, more: object = {}) => ({ name, url: 'https://mcp.e
 const servers = () => world.registry.servers
 
 describe('resolve', () => {
-  test('servers of two owners with one name never meet', async () => {
+  test('servers of two owners with one name never mix', async () => {
     const { bob, cleo } = world
     const his = await servers().create(bob, remote('Fake'))
     const hers = await servers().create(cleo, remote('fake'))

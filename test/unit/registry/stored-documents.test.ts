@@ -172,7 +172,7 @@ describe('the account of stored bytes', () => {
     expect((await refusal(larger)).code).toBe('quota_stored_bytes')
     // A change that does not grow is accepted, also when the account is full.
     await servers.patch(world.bob, 'e', { openapi: { schema: documentOf(3.5 * MiB - 5) }, enabled: false })
-    // By a transfer of one server, and of an account.
+    // The limit holds for a transfer of one server, and of an account.
     await create('given', 2 * MiB, world.ada)
     expect((await refusal(servers.patch(world.ada, 'ada~given', { owner: 'bob' }))).code).toBe('quota_stored_bytes')
     await create('inherited', 2 * MiB, world.cleo)

@@ -68,7 +68,7 @@ describe('users', () => {
     expect(new Set(numbers).size).toBe(3)
   })
 
-  test('what narrows rights or changes the password ends sessions', async () => {
+  test('a change that narrows rights or sets the password ends sessions', async () => {
     const epoch = async () => (await users().byId(world.bob.userId))?.tokenEpoch
     const before = (await epoch()) ?? 0
     await users().update(world.ada, 'bob', { role: 'admin' })
@@ -146,7 +146,7 @@ describe('users', () => {
     expect(world.events.map(({ name }) => name)).toEqual(['server.removed', 'group.updated', 'user.removed'])
   })
 
-  test('who takes over from the first user owns the plain entries of the file', async () => {
+  test('the successor of the first user owns the plain entries of the file', async () => {
     const { registry, mirror } = world
     await users().update(world.ada, 'bob', { role: 'admin' })
     await users().remove(actor(world.bob.userId, 'bob', 'admin'), 'ada', { transferTo: 'cleo' })

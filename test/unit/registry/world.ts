@@ -38,7 +38,7 @@ export async function openWorld(changes: Partial<RegistryDeps> = {}): Promise<Wo
   return world
 }
 
-/** The same before set-up, without people. */
+/** The same world before set-up, without people. */
 export async function openBareWorld(changes: Partial<RegistryDeps> = {}): Promise<Omit<World, 'ada' | 'bob' | 'cleo'>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'patchbay-registry-'))
   const database = await ownDatabase()

@@ -86,7 +86,7 @@ describe('health', () => {
     expect(healthStatus(fine, true)).toEqual({ status: 'draining', httpStatus: 503 })
   })
 
-  test('answers whoever asks, and an offline server alone changes nothing', async () => {
+  test('answers everybody, and an offline server alone changes nothing', async () => {
     const { status: code, body } = await ask(new World().deps, 'GET', '/health', { actor: undefined })
     expect(code).toBe(200)
     expect(of(body)).toMatchObject({ status: 'ok', version: '1.1.0', servers: { total: 2, offline: 1 }, tools: 7 })

@@ -30,7 +30,7 @@ describe('a tool call over REST', () => {
     expect(made.requests).toMatchObject([{ method: 'tools/call', params: { name: 'now', arguments: { a: 1 } } }])
   })
 
-  test('is recorded for whoever called, with the owner of the server', async () => {
+  test('is recorded for its caller, with the owner of the server', async () => {
     const made = world()
     made.answer = () => ({ kind: 'result', text: '{"isError":true}', isError: true })
     await call(made, 'now', { actor: bob })

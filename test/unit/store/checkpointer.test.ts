@@ -8,7 +8,7 @@ import { until } from '../../support/wait.ts'
 
 const VALUE = 'v'.repeat(60_000)
 
-test('a long log is checkpointed by a worker, starts anew, and is removed when the store is closed', async () => {
+test('a long log is checkpointed by a worker, starts again, and is removed when the store is closed', async () => {
   const dataDir = await makeTemp('checkpoint')
   const store = await openStore({ dataDir })
   const put = (key: string) =>

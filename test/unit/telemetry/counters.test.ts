@@ -54,7 +54,7 @@ test('any name is a label, and the calls of many servers stay counted', async ()
   expect(text.match(/^patchbay_tool_calls_total\{/gm)).toHaveLength(MOST_LABEL_SETS + 1)
 })
 
-test('no row of labels comes twice: owners that are gone are told apart, and a name that is used again goes on', async () => {
+test('no row of labels comes twice: owners that are gone stay distinct, and a name that is used again continues its row', async () => {
   const metrics = new HubMetrics()
   for (const ownerId of ['gone1', 'gone2', 'u']) metrics.call({ ...call(1), ownerId })
   metrics.call({ ...call(1), ownerId: 'u', serverId: 'another of this name' })

@@ -121,7 +121,7 @@ describe('DurationStore', () => {
       ])
     }))
 
-  test('what has no owner is for administrators alone', () =>
+  test('rows without an owner are for administrators only', () =>
     opened(store => {
       const api = key({ kind: 'api_requests', owner: '', serverId: '', server: '', tool: '' })
       store.add(rowsOf(AT, [[api, 3]]))

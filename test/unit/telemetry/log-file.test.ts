@@ -100,7 +100,7 @@ test('old files are compressed whole, and keep mode and time; what has another n
   expect((await readdir(folder)).sort()).toEqual([...names, 'hub.log', ...others].sort())
 })
 
-test('what a hub left when it ended in the middle of compressing is finished by the next', async () => {
+test('compressing that a hub left unfinished at its end is finished by the next', async () => {
   const name = 'hub-20261122T000000.000Z.log'
   await writeFile(join(folder, name), 'kept\n')
   await writeFile(join(folder, `${name}.gz.part`), 'half')
@@ -148,7 +148,7 @@ test('with "none" nothing is put aside, however long the file', async () => {
   expect(await readdir(folder)).toEqual(['hub.log'])
 })
 
-test('a file that cannot be put aside is written on; it is told once', async () => {
+test('a file that cannot be put aside is written on; that is logged once', async () => {
   const told: string[] = []
   // With a time in it, the name is longer than a name may be.
   const long = join(folder, `${'h'.repeat(240)}.log`)

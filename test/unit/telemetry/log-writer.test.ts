@@ -21,7 +21,7 @@ test('lines come in order and whole, whatever their number and length', async ()
   expect(await readFile(file, 'utf8')).toBe(lines.join(''))
 })
 
-test('what a reader does not take is kept up to a limit, and what is lost beyond it is counted exactly', async () => {
+test('lines that a reader does not take are kept up to a limit, and lost ones are counted exactly', async () => {
   const pipe = join(folder, 'pipe')
   Bun.spawnSync(['mkfifo', pipe])
   const reader = await open(pipe, constants.O_RDONLY | constants.O_NONBLOCK)

@@ -105,7 +105,7 @@ test('a full queue stays within its limits, keeps each holder’s order, and the
   )
 })
 
-test('who fills a queue loses first, wherever the records of others lie', () => {
+test('the one who fills a queue loses first, wherever the records of others lie', () => {
   for (const early of [0, 3]) {
     const blocks = new RecordBlocks({ maxCount: 1_000, maxBytes: 1_000_000 })
     for (let n = 0; n < early; n += 1) blocks.push(`few ${n}`, '', 'few')

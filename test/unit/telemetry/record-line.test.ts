@@ -13,7 +13,7 @@ function lineOf(line: RecordLine, fields: Record<string, unknown>, message: stri
   return String(line)
 }
 
-test('a line is the JSON of its record, whatever it holds, and goes on one line of a terminal', () => {
+test('a line is the JSON of its record, whatever it holds, and takes one line of a terminal', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 300 }),
     fc.string({ unit: 'grapheme-ascii', maxLength: 200 }),
@@ -84,7 +84,7 @@ test('a line may have 32,768 characters; of a longer record the first members an
   }
 })
 
-test('what a long record took is given back', () => {
+test('memory of a long record is given back', () => {
   const line = new RecordLine()
   expect(lineOf(line, { component: 'hub', deep: { text: '中'.repeat(1_000_000) } }, 'm').length).toBeLessThan(200)
   expect(line.room).toBeLessThan(64 * 1024)

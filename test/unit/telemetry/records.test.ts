@@ -104,7 +104,7 @@ test('bytes are bounded too', () => {
   expect([queue.waiting, queue.dropped.full]).toEqual([2, 3])
 })
 
-test('a failed batch comes again as it was; failing and recovering are told once each', async () => {
+test('a failed batch is sent again unchanged; failing and recovering are logged once each', async () => {
   let failures = 3
   const { options, taken, states } = queueOptions()
   const queue = new SinkQueue({
@@ -125,7 +125,7 @@ test('a failed batch comes again as it was; failing and recovering are told once
   ])
 })
 
-test('what did not arrive at the end is late, and so is all that comes after it', async () => {
+test('records that did not arrive at the end are late, and so are all after them', async () => {
   const { options } = queueOptions({ send: () => new Promise(() => {}) })
   const queue = new SinkQueue(options)
   for (let index = 0; index < 6; index += 1) queue.push('x', '')
@@ -151,7 +151,7 @@ test('the first sink gets what was logged before it; a failing one not what it s
   await feed.remove('bad', 1)
 })
 
-test('a server may say 1,000 things at once and 100 a second; the number left out is told', async () => {
+test('a server may log 1,000 lines at once and 100 a second; the number left out is logged', async () => {
   let nowMs = 0
   const said: string[] = []
   const say = (message: string) => void said.push(message)

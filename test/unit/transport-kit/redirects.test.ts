@@ -201,7 +201,7 @@ describe('a FollowedAddress', () => {
     expect(pathsOf(at).slice(2)).toEqual(['POST /a', 'POST /a'])
   })
 
-  test('begins anew when nobody listens any more, and after a redirect that is not followed', async () => {
+  test('starts again when nobody listens any more, and after a redirect that is not followed', async () => {
     let drops = false
     const at = await rawServer((socket, _index, request) => {
       const path = request.split(' ')[1]

@@ -57,7 +57,7 @@ test('in Chinese a problem is said by its code, and the sentence of the hub stay
   expect(ownWords(TAKEN)).toBe('You already own a server "github"\nChoose another name or edit the existing server.')
 })
 
-test('values of the problem stand in its Chinese text, and a part whose value is not there is left out', () => {
+test('values of the problem are in its Chinese text, and a part whose value is not there is left out', () => {
   useProblemTexts(chinese)
   const json = (body: object): string => problemText(new ApiError(400, { code: 'json_invalid', ...body }))
   expect(json({ line: 3, column: 14 })).toBe('内容不是有效的 JSON（第 3 行，第 14 列）')

@@ -15,7 +15,7 @@ test('a notice that comes on two streams is news once', () => {
   expect([1, 2, 1, 2].map(id => held.news(id, UPDATED, 'a://1', 0))).toEqual([true, false, true, false])
 })
 
-test('of what a server makes up only so much is kept to tell that: the rest is told as often as it comes', () => {
+test('only a limited number of a server’s updates is remembered as sent: further ones are passed on each time', () => {
   const held = overlapping()
   const long = `a://${'x'.repeat(2_000)}`
   expect([1, 2].map(id => held.news(id, UPDATED, long, 0))).toEqual([true, true])

@@ -114,7 +114,7 @@ describe('readItem()', () => {
     expect(itemOf('resourceTemplates', { uriTemplate: 'a:{b}', name: null })).toMatchObject({ name: 'a:{b}' })
   })
 
-  test('what is well formed stays the very same object, members that nobody knows and numbers of any size too', () => {
+  test('a well-formed item stays the very same object, with unknown members and numbers of any size', () => {
     const items: readonly [ListKind, string][] = [
       [
         'tools',

@@ -49,7 +49,7 @@ function watching() {
 
 const ORDER: readonly ListKind[] = ['tools', 'prompts', 'resources', 'resourceTemplates']
 
-test('what the upstream calls changed while it is being read is told by the reading after that', async () => {
+test('a change announced during a reading is reported by the next reading', async () => {
   const { watch, read, answer, later } = watching()
   expect(watch.stale(['tools', 'prompts'], true)).toBe(true)
   expect(watch.stale(['prompts'], true)).toBe(true)

@@ -87,7 +87,7 @@ describe('Listen', () => {
   })
 
   const updated = 'notifications/resources/updated'
-  /** Two streams, of which the second has just taken the place of the first. */
+  /** Two streams: the second has just replaced the first. */
   const replace = () => {
     listen.subscribe('a:', 1)
     due()
@@ -97,7 +97,7 @@ describe('Listen', () => {
     acknowledge()
   }
 
-  test('what was sent on the old stream alone is heard after the new one stands, and what both bring is heard once', () => {
+  test('a message on the old stream alone still arrives after the new one is open, and one on both arrives once', () => {
     replace()
     expect(dropped).toEqual([])
     expect(listen.accepts(1, updated, 'a:')).toBe(true)
@@ -110,7 +110,7 @@ describe('Listen', () => {
     expect(listen.accepts(3, updated, 'a:')).toBe(false)
   })
 
-  test('the old stream is dropped a little later, and after that is heard no more', () => {
+  test('the old stream is dropped a little later, and nothing of it arrives after that', () => {
     replace()
     const nextMs = listen.sweep(performance.now())
     expect(nextMs).toBeLessThan(performance.now() + 2_000)
@@ -120,7 +120,7 @@ describe('Listen', () => {
     expect(listen.accepts(2, updated, 'a:')).toBe(true)
   })
 
-  test('what was heard on the first of three streams is not news on the others, whenever it comes there', () => {
+  test('a message of the first of three streams is not repeated for the others, whenever it comes there', () => {
     replace()
     expect(listen.accepts(1, updated, 'a:')).toBe(true)
     listen.subscribe('c:', 3)
@@ -133,7 +133,7 @@ describe('Listen', () => {
     expect(listen.accepts(1, updated, 'a:')).toBe(false)
   })
 
-  test('what the older streams told before the newest stood does not keep the newest from telling it again', () => {
+  test('messages of the older streams before the newest is open do not suppress those of the newest', () => {
     replace()
     expect(listen.accepts(1, updated, 'a:')).toBe(true)
     listen.subscribe('c:', 3)
@@ -144,7 +144,7 @@ describe('Listen', () => {
     expect(listen.accepts(3, updated, 'a:')).toBe(true)
   })
 
-  describe('what was told of a resource before it was left is no reason to keep silent once it is wanted again', () => {
+  describe('an update before an unsubscribe does not suppress one after the next subscribe', () => {
     const next = (wish: () => void) => {
       // Each is a little later than the one before, so that they are handled one by one.
       for (const sinceMs = performance.now(); performance.now() <= sinceMs; );
@@ -153,7 +153,7 @@ describe('Listen', () => {
       acknowledge()
     }
 
-    test('where the streams that told it go after that', () => {
+    test('if the streams of that update end afterwards', () => {
       replace()
       for (const stream of [1, 2]) listen.accepts(stream, updated, 'a:')
       next(() => listen.unsubscribe('a:'))
@@ -166,7 +166,7 @@ describe('Listen', () => {
       expect(listen.accepts(4, updated, 'b:')).toBe(false)
     })
 
-    test('where they have gone before', () => {
+    test('if they have ended before', () => {
       replace()
       for (const stream of [1, 2]) listen.accepts(stream, updated, 'a:')
       next(() => listen.unsubscribe('a:'))

@@ -95,7 +95,7 @@ describe('ModernHeaders', () => {
     })
   })
 
-  test('of() names a resource by its URI, and a method without a name by itself alone', () => {
+  test('of() names a resource by its URI, and a method without a name by its method only', () => {
     const headers = new ModernHeaders()
     const read = '{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"file:///ä"}}'
     expect(headers.of(read, 'resources/read', undefined)).toEqual({

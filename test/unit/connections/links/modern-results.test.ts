@@ -7,7 +7,7 @@ function legacy(text: string): string {
   return legacyResult(text, JSON.parse(text) as JsonObject)
 }
 
-test('what only the modern era has is taken off, and all else stays as it was written', () => {
+test('members of the modern era are removed, and all others stay as they were written', () => {
   expect(
     legacy('{ "resultType": "complete", "n":12345678901234567890, "x":1.10,"cacheScope":"private", "ttlMs":5 }'),
   ).toBe('{"n":12345678901234567890,"x":1.10}')

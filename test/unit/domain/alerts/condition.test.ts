@@ -150,7 +150,7 @@ test(
   fuzzTimeout(),
 )
 
-test('what has no data is neither true nor false', () => {
+test('a condition without data is neither true nor false', () => {
   const values: Record<string, number> = { restarts: 1, request_count: 0 }
   const verdict = (text: string, threshold?: number) =>
     verdictOf(read(text), ({ query }) => values[query.metric], threshold)

@@ -52,7 +52,7 @@ describe('one rule for one subject', () => {
     ],
     ['fires at once with duration 0', [[true, 0]], { durationMs: 0 }, 'fired'],
     [
-      'begins anew after one false evaluation',
+      'starts again after one false evaluation',
       [
         [true, 0],
         [true, 50 * S],
