@@ -78,7 +78,9 @@ test('nothing can be asked over it, whatever its callers offer', async () => {
   const legacy = await new RawClient(hub, path('mine'), await ann.mcpKey()).open('2025-11-25', asked)
   const seen = JSON.parse(text(await legacy.call('tools/call', { name: 'seen', arguments: {} })))
   const [hello] = seen as { method: string; params: { capabilities: object } }[]
-  expect([hello?.method, hello?.params.capabilities]).toEqual(['initialize', {}])
+  // Apps need no requests to the client.
+  const apps = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } }
+  expect([hello?.method, hello?.params.capabilities]).toEqual(['initialize', { extensions: apps }])
   const ask = { name: 'ask', arguments: { method: 'roots/list' } }
   expect(JSON.parse(text(await legacy.call('tools/call', ask)))).toMatchObject({ error: -32601 })
   const modern = new RawModern(hub, path('mine'), await ann.mcpKey())
