@@ -1,6 +1,7 @@
 /** The catalogue of public groups and their server cards, which strangers may read. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Answer, type Client, type Hub, send, startHub } from '../support/hub.ts'
+import type { Answer } from '../support/client.ts'
+import { type Client, type Hub, send, startHub } from '../support/hub.ts'
 
 const CATALOG = '/.well-known/mcp/catalog.json'
 const ODD = 'Größe 你好.v2'

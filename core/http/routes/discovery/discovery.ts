@@ -61,10 +61,11 @@ export function discoveryRoutes(deps: DiscoveryRoutesDeps): Route[] {
   if (deps.config.values.discoveryEnabled !== true) return []
   const groups = new PublicGroups(deps)
   const texts = new CatalogTexts()
-  const common = { method: 'GET', access: 'public', tag: 'discovery', rated: true, anyQuery: true } as const
+  const common = { method: 'GET', tag: 'discovery', rated: true, anyQuery: true } as const
   return [
     route({
       ...common,
+      access: 'public',
       path: CATALOG_PATH,
       summary: 'The public groups as a catalogue of MCP servers',
       responses: {
@@ -80,6 +81,7 @@ export function discoveryRoutes(deps: DiscoveryRoutesDeps): Route[] {
     }),
     route({
       ...common,
+      access: 'public',
       path: '/mcp/{owner}/{name}/server-card',
       summary: 'The server card of a public group; the owner begins with @',
       params: z.object({ owner: z.string(), name: z.string() }),
