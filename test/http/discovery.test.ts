@@ -1,7 +1,9 @@
 /** The catalogue of public groups and their server cards, which strangers may read. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
 import type { Answer } from '../support/client.ts'
 import { type Client, type Hub, send, startHub } from '../support/hub.ts'
+import { until } from '../support/wait.ts'
 
 const CATALOG = '/.well-known/mcp/catalog.json'
 const ODD = 'Größe 你好.v2'
@@ -40,7 +42,7 @@ let senders = 0
 const ask = (method: string, path: string, headers: Record<string, string> = {}, of = hub): Promise<Answer> => {
   senders += 1
   return send(of.url, method, path, method === 'POST' ? {} : undefined, {
-    'x-forwarded-for': `192.0.2.${senders}`,
+    'x-forwarded-for': `198.18.${senders >> 8}.${senders & 255}`,
     ...headers,
   })
 }
@@ -212,6 +214,17 @@ test('strangers have the rate of an address', async () => {
   expect(late.length).toBeGreaterThan(5)
   expect(late[0]?.json.code).toBe('rate_limited')
   expect((await get(CATALOG)).status).toBe(200)
+})
+
+test('the catalogue ends after 500 groups, and the cards of the others remain', async () => {
+  const groups = Array.from({ length: 501 }, (_, at) => ({
+    name: `z${String(at).padStart(3, '0')}`,
+    ...{ visibility: 'public', servers: [] },
+  }))
+  await writeFile(hub.settingsFile, JSON.stringify({ groups }))
+  await until(async () => (await get(card('admin', 'z500'))).status === 200, { what: 'the last group of the file' })
+  const { entries } = (await get(CATALOG)).json
+  expect([entries.length, entries.at(-1).displayName]).toEqual([500, 'Patchbay: z496'])
 })
 
 describe('without the setting', () => {
