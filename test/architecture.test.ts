@@ -126,7 +126,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'core/http/routes': [
     ['*'],
     ['people', 'servers', 'alerts', 'monitoring', 'assistant'],
-    ['groups', 'hub', 'logs', 'dashboards', 'market', 'moving'],
+    ['groups', 'hub', 'logs', 'dashboards', 'market', 'moving', 'discovery'],
     ['all'],
   ],
 }

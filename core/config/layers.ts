@@ -132,6 +132,7 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings, written:
     marketUsers: 'all',
     marketOffline: false,
     marketSourcesOff: [],
+    discoveryEnabled: false,
     assistantEnabled: false,
     ...given,
     ...proxies(given),

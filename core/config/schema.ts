@@ -102,6 +102,8 @@ export interface HubConfig {
   readonly marketOffline?: boolean
   /** Ids of sources that are switched off. Default none. */
   readonly marketSourcesOff?: readonly string[]
+  /** Strangers may read names and descriptions of public groups. Default false. */
+  readonly discoveryEnabled?: boolean
   readonly assistantEnabled?: boolean
   readonly assistantApiKey?: string
 }

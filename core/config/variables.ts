@@ -133,6 +133,7 @@ export const VARIABLES: readonly Variable[] = [
     'marketSourcesOff',
     list(matching(/^[a-z0-9][a-z0-9-]{0,63}$/, 'ids of sources: lower-case letters, digits and dashes')),
   ),
+  variable('DISCOVERY_ENABLED', 'discoveryEnabled', boolean()),
   variable('ASSISTANT_ENABLED', 'assistantEnabled', boolean()),
   variable('ASSISTANT_API_KEY', 'assistantApiKey', text(1, 1_024), { secret: true }),
 ]

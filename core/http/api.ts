@@ -14,7 +14,7 @@ export interface Admitted {
   /** The canonical path below the base path, still percent-encoded; begins with `/`. */
   readonly path: string
   readonly info: RequestInfo
-  /** The request's Origin, when it differs from the hub's own and ALLOWED_ORIGINS lists it. */
+  /** The request's Origin, when it differs from the hub's own and ALLOWED_ORIGINS lists it; `*` for discovery. */
   readonly corsOrigin: string | undefined
   /** Set by the server, for `info`. */
   startedLate?: boolean

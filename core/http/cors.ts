@@ -2,6 +2,8 @@ import { withHeaders } from '../request/headers.ts'
 
 /** The methods of all routes. */
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
+/** Stands for an origin where scripts of every origin may read the response. */
+export const ANY_ORIGIN = '*'
 /** Response headers that scripts of another origin may read, besides those that the Fetch standard always exposes. */
 const EXPOSED =
   'mcp-session-id, mcp-protocol-version, www-authenticate, x-request-id, retry-after, etag, location, content-disposition'
@@ -25,7 +27,7 @@ export function preflightResponse(request: Request, corsOrigin: string | undefin
     status: 204,
     headers: {
       'access-control-allow-origin': corsOrigin,
-      'access-control-allow-methods': METHODS,
+      'access-control-allow-methods': corsOrigin === ANY_ORIGIN ? 'GET, HEAD' : METHODS,
       ...(echoed ? { 'access-control-allow-headers': wanted } : {}),
       'access-control-max-age': String(MAX_AGE_SECONDS),
       vary: 'origin, access-control-request-headers',

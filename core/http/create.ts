@@ -46,6 +46,7 @@ export interface HttpDeps {
     | 'adminAddresses'
     | 'trustedProxies'
     | 'requestLogs'
+    | 'discoveryEnabled'
   >
   readonly registry: Registry
   readonly transports: Transports

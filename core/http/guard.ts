@@ -3,16 +3,24 @@ import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
 import { HubError } from '../contract/errors.ts'
 import { ASSISTANT_SOCKET_PATH, refuseTokenInQuery, requireCanonical, targetOf } from '../request/canonical-path.ts'
+import { isDiscoveryPath } from '../request/discovery-paths.ts'
 import type { RequestInfo, SocketHandler } from '../request/request-info.ts'
 import { withoutEnd } from '../transport-kit/text-ends.ts'
 import { type AddressList, addressKey, addressList, plainAddress } from './addresses.ts'
 import type { Admitted, Peer, RequestGuard } from './api.ts'
+import { ANY_ORIGIN } from './cors.ts'
 import { createHostList, type HostList } from './hosts.ts'
 
 /** The settings that the guard reads. */
 export type GuardConfig = Pick<
   HubConfig,
-  'basePath' | 'allowedHosts' | 'allowedOrigins' | 'publicUrl' | 'trustedProxies' | 'adminAddresses'
+  | 'basePath'
+  | 'allowedHosts'
+  | 'allowedOrigins'
+  | 'publicUrl'
+  | 'trustedProxies'
+  | 'adminAddresses'
+  | 'discoveryEnabled'
 >
 
 const FORWARDING = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'x-real-ip'] as const
@@ -64,7 +72,10 @@ export function createGuard(config: GuardConfig, nextId: () => string = createRe
       if (below !== ASSISTANT_SOCKET_PATH) refuseTokenInQuery(query)
       const admitted = new AdmittedRequest(context, below, nextId(), headers, host, peer)
       const origin = headers.get('origin')
-      if (origin !== null && hosts.requireOrigin(origin, admitted.ownOrigins)) admitted.corsOrigin = origin
+      if (origin === null) return admitted
+      // These responses are the same for everybody, and need no credential.
+      if (config.discoveryEnabled && isDiscoveryPath(below)) admitted.corsOrigin = ANY_ORIGIN
+      else if (hosts.requireOrigin(origin, admitted.ownOrigins)) admitted.corsOrigin = origin
       return admitted
     },
   }

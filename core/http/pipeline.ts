@@ -50,6 +50,7 @@ export interface RunnableRoute {
   readonly bodyLimit?: number
   readonly rawBody?: number
   readonly responses: Readonly<Record<number, ResponseSpec>>
+  readonly rated?: true
   readonly reads?: boolean
   readonly keysOfGroups?: true
   readonly beforePasswordChange?: true
@@ -78,7 +79,7 @@ export function runnable(route: Route): RunnableRoute {
   }
 }
 
-/** Only these paths are rate-limited: health checks of load balancers and the console's files are not API requests. */
+/** Only these paths, and routes with `rated`, are rate-limited: health checks of load balancers and the console's files are not API requests. */
 export function isApi(path: string): boolean {
   return /^\/api(?:\/|$)/i.test(path)
 }
@@ -91,8 +92,8 @@ export function createPipeline(deps: PipelineDeps) {
   const { authenticator, rateLimiter, bodyParser } = deps
   const turns = new SenderTurns()
 
-  const count = (path: string, actor: UserActor | undefined, info: RequestInfo): void => {
-    if (isApi(path)) rateLimiter.count(actor, actor ? '' : info.addressKey)
+  const count = (path: string, actor: UserActor | undefined, info: RequestInfo, rated = false): void => {
+    if (rated || isApi(path)) rateLimiter.count(actor, actor ? '' : info.addressKey)
   }
 
   const actorFor = async (
@@ -123,7 +124,7 @@ export function createPipeline(deps: PipelineDeps) {
     held.identify(actor)
     deps.marks?.validate(request.headers.get(CHAIN_HEADER))
     if (route.access === 'admin' && actor) requireAdmin(actor)
-    count(route.path, actor, info)
+    count(route.path, actor, info, route.rated)
     const obstacle = changes(route, request) ? deps.writeObstacle?.() : undefined
     if (obstacle) throw obstacle
     return actor

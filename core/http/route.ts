@@ -75,6 +75,8 @@ interface RouteBase<Params, Query, Body> {
   /** The body is not JSON, and has at most this many bytes; the handler reads it. */
   readonly rawBody?: number
   readonly responses: Readonly<Record<number, ResponseSpec>>
+  /** Counts against the caller's rate, as each route below `/api` does. */
+  readonly rated?: true
   /** Counts as reading for keys with scope `api:read`; default: method is GET. */
   readonly reads?: boolean
   /** Also allows access keys without a scope for the API: the handler checks the groups that they open. */

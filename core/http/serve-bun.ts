@@ -6,7 +6,8 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import { faultWords } from '../domain/fault-words.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import { targetOf } from '../request/canonical-path.ts'
-import { SECURITY_HEADERS, withHeaders } from '../request/headers.ts'
+import { isCardPath, ROOT_CARD_PATH } from '../request/discovery-paths.ts'
+import { headerItems, SECURITY_HEADERS, withHeaders } from '../request/headers.ts'
 import type { Socket } from '../request/request-info.ts'
 import type { Admitted, RequestGuard } from './api.ts'
 import type { App } from './app.ts'
@@ -107,7 +108,7 @@ export function serveBun(options: ServeOptions): HttpServer {
   }
 
   const answerAdmitted = (request: Request, admitted: Admitted, peer: BunPeer) => {
-    const path = mcpPath(admitted.path)
+    const path = endpointPath(request, admitted.path)
     if (path === undefined) return answer(app, request, admitted, peer)
     const response = preflightResponse(request, admitted.corsOrigin) ?? mcp.fetch(request, path, admitted.info)
     const answered =
@@ -187,16 +188,33 @@ function senderName(request: Request, { path, info }: Admitted): string {
   return `${info.addressKey} ${senderOf(request) || (path === '/health' ? path : '')}`
 }
 
+/**
+ * Returns the path of the MCP endpoint that a request is for. At `/mcp/server-card` a program that looks for the card of
+ * `/mcp` gets the app's 404; clients of a group with this name send POST, ask for an event stream, or have a credential.
+ */
+function endpointPath({ method, headers }: Request, path: string): string | undefined {
+  const found = mcpPath(path)
+  if (found !== ROOT_CARD_PATH || (method !== 'GET' && method !== 'HEAD')) return found
+  const isClient = headers.has('authorization') || headers.has('x-auth-token')
+  return isClient || headerItems(headers.get('accept')).some(item => item.startsWith('text/event-stream'))
+    ? found
+    : undefined
+}
+
 /** `/{user}/mcp…`; the names of the hub's own routes are not users. */
 const OF_USER = /^\/(?!(?:api|plugins|\.well-known)\/)([^/]+)\/(mcp|sse|messages)(?:\/(.*))?$/
 
 /**
- * Returns the path of the MCP endpoint; undefined for paths of the app. Other hubs serve a user's own endpoints under
- * `/{user}/mcp/{name}`: here that is `/mcp/@{user}/{name}`, and `/{user}/mcp` is `/mcp`. Only the credential determines the
- * caller.
+ * Returns the path of the MCP endpoint; undefined for paths of the app, among them those of server cards. Other hubs serve
+ * a user's own endpoints under `/{user}/mcp/{name}`: here that is `/mcp/@{user}/{name}`, and `/{user}/mcp` is `/mcp`. Only
+ * the credential determines the caller.
  */
 function mcpPath(path: string): string | undefined {
-  if (/^\/(?:mcp|sse|messages)(?:\/|$)/.test(path)) return path
+  const found = /^\/(?:mcp|sse|messages)(?:\/|$)/.test(path) ? path : ofUser(path)
+  return found !== undefined && isCardPath(found) ? undefined : found
+}
+
+function ofUser(path: string): string | undefined {
   const [, user, root, rest = ''] = OF_USER.exec(path) ?? []
   if (user === undefined) return undefined
   if (rest === '' || rest.startsWith('$') || rest.startsWith('@')) return rest === '' ? `/${root}` : `/${root}/${rest}`

@@ -37,7 +37,7 @@ const POLICY = [
 ].join('; ')
 const ASSETS = '/assets/'
 /** Paths of the API and of files; a browser that opens one gets the same answer as a program. */
-const NOT_PAGES = /^\/(?:api|health|metrics|plugins|assets|\.well-known)(?:\/|$)/
+const NOT_PAGES = /^\/(?:api|health|metrics|plugins|assets|mcp|\.well-known)(?:\/|$)/
 
 /** Creates the console from a build. If there is no build, each request looks for it again. */
 export function createConsole(options: ConsoleOptions): Console {

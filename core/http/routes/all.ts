@@ -14,6 +14,7 @@ import type { Route } from '../route.ts'
 import { alertRoutes } from './alerts/alerts.ts'
 import { assistantRoutes } from './assistant/assistant.ts'
 import { dashboardRoutes } from './dashboards/dashboards.ts'
+import { discoveryRoutes } from './discovery/discovery.ts'
 import { type GroupRoutesDeps, groupRoutes } from './groups/groups.ts'
 import { adminRoutes } from './hub/admin.ts'
 import { type HealthDeps, healthRoutes } from './hub/health.ts'
@@ -102,6 +103,7 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...systemSettingsRoutes(deps),
     ...healthRoutes(deps),
     ...publicRoutes(deps),
+    ...discoveryRoutes(deps),
     ...adminRoutes(deps),
     ...backupRoutes(deps),
     ...importRoutes(deps),

@@ -125,6 +125,7 @@ export const settings: Readonly<Record<string, string>> = {
   'Who may use the market': '谁可以使用市场',
   'Market without network': '市场不使用网络',
   'Sources of the market that are off': '已关闭的市场来源',
+  'Public groups are listed for strangers': '向未登录者列出公开组',
   Assistants: '智能助手',
   'None of your servers of {platform} would use the key': '您在{platform}的服务器都不会使用此密钥',
   'There is no key of {platform}': '没有{platform}的密钥',

@@ -40,6 +40,7 @@ function labels(): Readonly<Record<string, string>> {
       marketOffline: t('Market without network'),
     },
     ...{ marketSourcesOff: t('Sources of the market that are off'), assistantEnabled: t('Assistants') },
+    discoveryEnabled: t('Public groups are listed for strangers'),
   }
 }
 

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import type { SystemActor } from '../../../contract/records.ts'
 import type { EventBus } from '../../../events/bus.ts'
 import type { EventName } from '../../../events/catalog.ts'
 import type { ServerRegistry } from '../../../registry/api.ts'
 import type { Reply } from '../../route.ts'
+import { hasTag, textTag } from '../text-tag.ts'
 import { type LiveView, page, viewedServer } from '../views.ts'
 
 /** Dependencies of the public lists. */
@@ -55,10 +55,7 @@ export class PublicPages {
   async answer(query: PageQuery, headers: Headers): Promise<Reply> {
     const { text, etag } = await this.#page(query)
     const headersOut = { ...HEADERS, etag }
-    const known = (headers.get('if-none-match') ?? '').split(',').map(tag => tag.trim())
-    if (known.some(tag => tag === '*' || tag.replace(/^W\//, '') === etag)) {
-      return { status: 304, headers: headersOut }
-    }
+    if (hasTag(headers, etag)) return { status: 304, headers: headersOut }
     return { text, headers: headersOut }
   }
 
@@ -85,6 +82,6 @@ export class PublicPages {
     const { registry, upstreams } = this.#deps
     const { items, ...cut } = page(await registry.servers.list(READER, { scope: 'public' }), query)
     const text = JSON.stringify({ items: items.map(record => viewedServer(upstreams, record)), ...cut })
-    return { text, etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` }
+    return { text, etag: textTag(text) }
   }
 }
