@@ -67,6 +67,11 @@ function isOfSession({ asked }: Pick<Long, 'asked'>): boolean {
   return asked.headers?.['mcp-session-id'] !== undefined
 }
 
+/** True for a body that the hub reads from its database while the client takes it: one part of 1 MiB is in memory. */
+function isReadInParts({ path }: Asked): boolean {
+  return path.endsWith('/document')
+}
+
 /** Requests with long answers that are known; the walk must find them by itself, with everything like them. */
 const KNOWN = [
   'GET /api/servers/pets/document',
@@ -89,7 +94,7 @@ test('every long answer is on the account until it is read', async () => {
   let kept = await unread.used(mallory)
   for (const { asked, bytes, name, isStream } of ordered) {
     // The time that a call took is in its answer, with more or fewer digits; the system has taken a part of a stream.
-    const held = isStream ? bytes - MIB : bytes - 64
+    const held = isReadInParts(asked) ? Math.min(bytes - 64, MIB) : isStream ? bytes - MIB : bytes - 64
     const before = await unread.used(mallory)
     // One after the other: some documents are written for one request of a user at a time.
     for (let at = 1; at <= CONNECTIONS; at += 1) {
@@ -139,7 +144,8 @@ test('a refusal does not repeat a long input of the caller, since no account cou
 }, 120_000)
 
 test('answers that do not fit are refused with quota_bytes, and accepted again when the connections end', async () => {
-  const asked = { method: 'GET', path: '/api/servers/pets/document' }
+  const body = { arguments: { size: 3 * MIB } }
+  const asked = { method: 'POST', path: '/api/servers/heavy/tools/bytes/call', body }
   for (let at = 0; at < 40; at += 1) await unread.send(mallory, asked)
   await until(async () => (await unread.read(mallory, asked)).status === 429, {
     timeoutMs: 30_000,
