@@ -83,13 +83,14 @@ async function used(name: string): Promise<number> {
 
 /**
  * Does the work, and checks the hub's memory and the longest turn of its main thread meanwhile. `between` undoes the work, so
- * that a turn that was too long is measured once more: other work on the machine makes one turn slow, not two.
+ * that a turn that was too long is measured again, twice at most: other work on the machine makes one turn slow, not three.
  */
 async function attack(work: () => Promise<unknown>, between?: () => Promise<unknown>): Promise<void> {
-  const first = await turnsDuring(work)
-  const isOver = first.longestTurnMs >= first.mostMs
-  await (isOver ? between?.() : undefined)
-  const last = isOver && between ? await turnsDuring(work) : first
+  let last = await turnsDuring(work)
+  for (let again = 0; again < 2 && between && last.longestTurnMs >= last.mostMs; again += 1) {
+    await between()
+    last = await turnsDuring(work)
+  }
   expect(last.longestTurnMs).toBeLessThan(last.mostMs)
   if (STRICT) expect(await slowerThanCalm(hub, last.seen, calm)).toEqual([])
 }
@@ -181,17 +182,20 @@ test('bodies of messages that never end, on many connections', async () => {
   const [client] = await sessions(1)
   const kept = await used('bytesInFlightPerUser')
   const part = Buffer.alloc(MIB, ' ')
-  await attack(async () => {
-    const texts: string[] = []
-    for (let index = 0; index < LIGHT_CONNECTIONS; index += 1) {
-      const lines = Object.entries(client?.headers ?? {}).map(([name, value]) => `${name}: ${value}`)
-      const length = index % 2 === 0 ? 'Content-Length: 4000000' : 'Content-Length: 3999999'
-      const socket = await stubborn.send(['POST /mcp/heavy HTTP/1.1', ...lines, length], part, part, part)
-      void firstLine(socket, LONGEST_WAIT_MS).then(text => texts.push(text))
-    }
-    const refused = () => texts.filter(text => text.includes('quota_bytes')).length > LIGHT_CONNECTIONS / 4
-    await until(refused, { timeoutMs: LONGEST_WAIT_MS, what: 'the refusal of what does not fit' })
-  }, () => leave(kept))
+  await attack(
+    async () => {
+      const texts: string[] = []
+      for (let index = 0; index < LIGHT_CONNECTIONS; index += 1) {
+        const lines = Object.entries(client?.headers ?? {}).map(([name, value]) => `${name}: ${value}`)
+        const length = index % 2 === 0 ? 'Content-Length: 4000000' : 'Content-Length: 3999999'
+        const socket = await stubborn.send(['POST /mcp/heavy HTTP/1.1', ...lines, length], part, part, part)
+        void firstLine(socket, LONGEST_WAIT_MS).then(text => texts.push(text))
+      }
+      const refused = () => texts.filter(text => text.includes('quota_bytes')).length > LIGHT_CONNECTIONS / 4
+      await until(refused, { timeoutMs: LONGEST_WAIT_MS, what: 'the refusal of what does not fit' })
+    },
+    () => leave(kept),
+  )
   stubborn.close()
 }, 120_000)
 
