@@ -33,7 +33,7 @@ interface Read {
 }
 
 /**
- * Mirrors the endpoints of the settings file, for the users whom they name or the owner of the file's entries, as `mirrorOwned`
+ * Mirrors the endpoints of the settings file for the users that they name, or for the owner of the file's entries, as `mirrorOwned`
  * does. An inbound one accepts its `token`; without one, only ASSISTANT_API_KEY.
  */
 export async function mirrorEndpoints(deps: FileEndpointsDeps, entries: readonly FileEntry[]): Promise<Mirrored> {

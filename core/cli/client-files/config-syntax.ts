@@ -14,17 +14,17 @@ export interface ConfigEntry {
   readonly list?: boolean
 }
 
-/** How the files of a client are read and changed. Each change is parsed again: it means what was wanted and nothing else. */
+/** Reads and changes the files of a client. Each changed text is parsed again, to check that only the wanted entry differs. */
 export interface ConfigSyntax {
   /** The whole file. Throws UnreadableConfig. */
   value(text: string): JsonObject
   /** The only entry of a text that the hub wrote for a client. Throws UnreadableConfig. */
   only(text: string): ConfigEntry
-  /** What an entry holds; undefined: there is none. Throws UnreadableConfig for a text that cannot be read. */
+  /** Returns the value of an entry; undefined when there is none. Throws UnreadableConfig for a text that cannot be parsed. */
   read(text: string, table: string, name: string): JsonValue | undefined
   /** The text with another entry, or without it; everything else stays as it is written. Throws UnreadableConfig. */
   write(text: string, entry: Pick<ConfigEntry, 'table' | 'name'>, value: ConfigEntry | undefined): string
-  /** The entry as it stands in a text. */
+  /** Returns the entry with its own text, as written in the file. */
   entryOf(text: string, table: string, name: string): ConfigEntry | undefined
   /** The text with another value at a path, or without it; everything else stays as it is written. Throws UnreadableConfig. */
   set(text: string, path: readonly (string | number)[], value: JsonValue | undefined): string

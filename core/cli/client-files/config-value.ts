@@ -45,7 +45,7 @@ function withValue(root: JsonValue, [first, ...rest]: Path, value: JsonValue | u
   return Object.fromEntries([...others, ...(next === undefined ? [] : [[String(first), next] as const])])
 }
 
-/** What is there, or an empty list or map where nothing is. */
+/** Returns the value at a path; an empty list or map when there is none. */
 function container(present: JsonValue | undefined, key: string | number | undefined): JsonValue {
   if (present !== undefined && !isEmpty(present)) return present
   return typeof key === 'number' ? [] : {}

@@ -30,7 +30,7 @@ export class Originals {
     return new Originals(file, await readOriginal(file), client)
   }
 
-  /** What would be switched off after this plan. Throws CommandError for a file in which it cannot be. */
+  /** Returns the text of the file with the servers of this plan switched off. Throws CommandError for a file that cannot be changed so. */
   async plan({ source, items }: JsonObject): Promise<SwitchedText> {
     if (source === 'export') throw new CommandError('An export starts no servers: import it without --switch-off')
     const servers = (Array.isArray(items) ? items.filter(isJsonObject) : []).filter(

@@ -11,7 +11,7 @@ const LATE: WireError = {
   message: `The server has changed, and the call did not end within ${DRAIN_MS / 1_000} s over its former connection`,
 }
 
-/** To whom a connection belongs that is not shared by all. */
+/** Owner of a connection that not all callers share. */
 export interface DrainedOwner {
   readonly key: string
   readonly userId: string

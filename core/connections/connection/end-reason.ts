@@ -5,7 +5,7 @@ import { within } from '../within.ts'
 
 /** How long to wait for the exit code of a process whose output ended, so that the reason can name it. */
 const EXIT_MS = 250
-/** How long to wait for what an exited process wrote last: its stderr arrives through another descriptor. */
+/** Longest wait for the last output of an exited process, in milliseconds: its stderr arrives through another descriptor. */
 const LAST_WORDS_MS = 100
 
 interface ExplainedEnd {

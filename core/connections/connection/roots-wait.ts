@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts'
 
 /** Longest wait of calls for the server's question about the roots; a session's client has as long to answer. */
 const ROOTS_MS = 300
-/** How long a server may need after the answer, since it looks at the folders before it uses them. */
+/** Time that a server may need after the answer, in milliseconds, since it checks the folders before it uses them. */
 const TAKEN_MS = 40
 const ROOTS_METHOD = 'roots/list'
 

@@ -189,15 +189,15 @@ function connectAfresh(state: MachineState): Transition {
 }
 
 function restart(state: MachineState): Transition {
-  return anew(state, RESTARTED, 'at-once')
+  return reconnected(state, RESTARTED, 'at-once')
 }
 
 /** The next connection differs: it opens beside the present one, which ends with the calls in flight. */
 function replace(state: MachineState): Transition {
-  return anew(state, CHANGED, 'with-calls')
+  return reconnected(state, CHANGED, 'with-calls')
 }
 
-function anew(state: MachineState, reason: WireError, ends: Ends): Transition {
+function reconnected(state: MachineState, reason: WireError, ends: Ends): Transition {
   return connect(at(state, state.phase, reason), [
     // Published before lost calls return, so that repeatable ones wait for the new connection.
     { do: 'publish', state: 'connecting', reason },
