@@ -1,4 +1,5 @@
 import { HubError } from '../contract/errors.ts'
+import { FairTurns } from './fair-turns.ts'
 
 /** Limits in bytes. */
 export interface ByteLimits {
@@ -18,6 +19,8 @@ export interface Reclaimable {
 
 /** Bytes taken between two calls of `passed`. */
 const PASSED_BYTES = 1024 * 1024
+/** Chunks of all responses that are sent in one turn of the event loop. Each takes up to 0.3 ms on a slow processor. */
+const CHUNKS_PER_TURN = 4
 
 interface Shared {
   used: number
@@ -25,6 +28,8 @@ interface Shared {
   /** Bytes taken since the last call of `passed`. */
   taken: number
   readonly passed: (bytes: number) => void
+  /** Chunks of long responses that wait to be sent, by account. */
+  readonly sending: FairTurns
 }
 
 /**
@@ -34,14 +39,16 @@ interface Shared {
 export class ByteAccount {
   /** Entries that are dropped before a request is rejected. */
   reclaimable: Reclaimable | undefined
+  readonly #name: string
   readonly #limit: number
   readonly #whole: Shared
   readonly #idle: () => void
   #used = 0
   #holders = 0
 
-  /** `idle` is called when nothing is held and every {@link enter} was left. */
-  constructor(limit: number, whole: Shared, idle: () => void = () => {}) {
+  /** `name`: unique among all accounts. `idle` is called when nothing is held and every {@link enter} was left. */
+  constructor(name: string, limit: number, whole: Shared, idle: () => void = () => {}) {
+    this.#name = name
     this.#limit = limit
     this.#whole = whole
     this.#idle = idle
@@ -104,6 +111,14 @@ export class ByteAccount {
     )
   }
 
+  /**
+   * Resolves when this account may send its next chunk of up to 64 KiB: accounts take turns, and other work runs in between.
+   * Without it the responses of one client that reads fast would be sent to their ends before anything else happens.
+   */
+  sendingTurn(): Promise<void> {
+    return new Promise(resolve => this.#whole.sending.add(this.#name, resolve))
+  }
+
   /** Marks the start of a request that may charge bytes; {@link leave} ends it. Needed only for accounts of addresses. */
   enter(): void {
     this.#holders += 1
@@ -125,7 +140,7 @@ export class BytesInFlight {
   /** `passed` is called from time to time with the number of bytes taken since the last call. */
   constructor(limits: ByteLimits, passed: (bytes: number) => void = () => {}) {
     this.#limits = limits
-    this.#whole = { used: 0, limit: limits.total, taken: 0, passed }
+    this.#whole = { used: 0, limit: limits.total, taken: 0, passed, sending: new FairTurns(CHUNKS_PER_TURN) }
   }
 
   /** Bytes held in all accounts. */
@@ -137,7 +152,7 @@ export class BytesInFlight {
   user(userId: string): ByteAccount {
     let account = this.#users.get(userId)
     if (!account) {
-      account = new ByteAccount(this.#limits.perUser, this.#whole)
+      account = new ByteAccount(`user ${userId}`, this.#limits.perUser, this.#whole)
       this.#users.set(userId, account)
     }
     return account
@@ -147,7 +162,9 @@ export class BytesInFlight {
   enterAddress(address: string): ByteAccount {
     let account = this.#addresses.get(address)
     if (!account) {
-      account = new ByteAccount(this.#limits.perAddress, this.#whole, () => this.#addresses.delete(address))
+      account = new ByteAccount(`address ${address}`, this.#limits.perAddress, this.#whole, () =>
+        this.#addresses.delete(address),
+      )
       this.#addresses.set(address, account)
     }
     account.enter()

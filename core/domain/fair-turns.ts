@@ -35,12 +35,17 @@ export class FairQueue<T> {
 }
 
 /**
- * Queues work that takes milliseconds: one item per turn of the event loop, round-robin by owner, so that neither
- * requests nor other owners' work wait for one owner's.
+ * Queues work that takes milliseconds: one item per turn of the event loop, or `perTurn` shorter ones, round-robin by owner,
+ * so that neither requests nor other owners' work wait for one owner's.
  */
 export class FairTurns {
   readonly #queue = new FairQueue<() => void>()
+  readonly #perTurn: number
   #running = false
+
+  constructor(perTurn = 1) {
+    this.#perTurn = perTurn
+  }
 
   add(ownerId: string, work: () => void): void {
     this.#queue.push(ownerId, work)
@@ -50,10 +55,9 @@ export class FairTurns {
   }
 
   #next(): void {
-    const work = this.#queue.shift()
-    this.#running = work !== undefined
-    if (!work) return
+    this.#running = this.#queue.size > 0
+    if (!this.#running) return
     setImmediate(() => this.#next())
-    work()
+    for (let left = this.#perTurn; left > 0; left -= 1) this.#queue.shift()?.()
   }
 }

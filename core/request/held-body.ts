@@ -27,6 +27,7 @@ export class CountedBody extends ReadableStream<Uint8Array> {}
 export function heldBody(text: LongText, account: ByteAccount): CountedBody {
   account.add(text.byteLength)
   const parts = [...text.parts]
+  const turn = turnsAfterFirst(account)
   let at = 0
   let released = false
   const release = (): void => {
@@ -37,7 +38,9 @@ export function heldBody(text: LongText, account: ByteAccount): CountedBody {
   }
   return new CountedBody(
     {
-      pull(controller) {
+      async pull(controller) {
+        await turn()
+        if (released) return
         const [part] = parts
         if (!part) {
           release()
@@ -69,6 +72,7 @@ export function pulledBody(
   account: ByteAccount,
 ): CountedBody {
   account.take(partBytes)
+  const turn = turnsAfterFirst(account)
   let part: Bytes | undefined
   let at = 0
   let released = false
@@ -82,6 +86,8 @@ export function pulledBody(
   return new CountedBody(
     {
       async pull(controller) {
+        await turn()
+        if (released) return
         try {
           while (!part?.byteLength) {
             part = await next()
@@ -153,6 +159,7 @@ interface Begun {
 }
 
 function restOf({ reader, reading, parts, bytes }: Begun, account: ByteAccount): CountedBody {
+  const turn = turnsAfterFirst(account)
   let next: typeof reading | undefined = reading
   // It is awaited by the first pull after the parts, which may never happen.
   reading.catch(() => {})
@@ -177,6 +184,8 @@ function restOf({ reader, reading, parts, bytes }: Begun, account: ByteAccount):
   return new CountedBody(
     {
       async pull(controller) {
+        await turn()
+        if (cancelled) return
         let part = parts[0]
         try {
           // An empty chunk is skipped: it would not cause another pull.
@@ -203,6 +212,16 @@ function restOf({ reader, reading, parts, bytes }: Begun, account: ByteAccount):
     },
     { highWaterMark: 0 },
   )
+}
+
+/** Awaited before each chunk: the first is sent in the turn of its request, each further one in a turn of the account. */
+function turnsAfterFirst(account: ByteAccount): () => Promise<void> | undefined {
+  let first = true
+  return () => {
+    if (!first) return account.sendingTurn()
+    first = false
+    return undefined
+  }
 }
 
 /** True when a promise settles within two turns of the event loop, as the read of a body in memory does. */

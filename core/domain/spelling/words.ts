@@ -10,13 +10,16 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   responsetime: 'avgresponsetime',
 }
 
+/** Longer texts are no spelling of any word. Comparing them takes 0.1 s for each 10 MB. */
+const MOST_LETTERS = 256
+
 /**
  * The word of a fixed list that a text means: the word itself, or one with the same letters and digits in any case, such as
  * `Streamable-HTTP`, `streamable_http` and `streamableHttp`, or a synonym of one. Undefined for any other text.
  */
 export function wordIn<Word extends string>(known: readonly Word[], text: string): Word | undefined {
   const exact = known.find(word => word === text)
-  if (exact !== undefined) return exact
+  if (exact !== undefined || text.length > MOST_LETTERS) return exact
   const plain = lettersOf(text)
   if (plain === '') return undefined
   const same = known.find(word => lettersOf(word) === plain)
