@@ -1,5 +1,5 @@
 import type { ErrorCode } from './errors.ts'
-import type { GuardedFetch } from './fetch.ts'
+import type { GuardedDial, GuardedFetch } from './fetch.ts'
 import type { JsonObject } from './json.ts'
 import type { Actor, ConnectionState, Role, UserActor } from './records.ts'
 
@@ -46,3 +46,6 @@ export interface PluginClient {
 
 /** Requests in the rights that a user has now; rejects with `user_not_found` for one that is gone or disabled. */
 export type FetchFor = (userId: string) => GuardedFetch
+
+/** WebSockets in the rights that a user has when they are opened; rejects as {@link FetchFor} does. They end with the plugin. */
+export type DialFor = (userId: string) => GuardedDial

@@ -3,7 +3,7 @@ import type { ErrorKind, EventKind, Limits, PointKind } from './definition.ts'
 import type { HubError, HubErrorOptions } from './errors.ts'
 import type { EventView } from './events.ts'
 import type { GuardedFetch } from './fetch.ts'
-import type { FetchFor, PluginClient, PluginPeople, PluginRecords, PluginStates } from './hub-services.ts'
+import type { DialFor, FetchFor, PluginClient, PluginPeople, PluginRecords, PluginStates } from './hub-services.ts'
 import type { PluginJobs, PluginSecrets, PluginSettings, PluginThread } from './kept.ts'
 import type { ExtensionPoints } from './points.ts'
 import type { Actor, GroupMember, GroupRecord, ServerRecord, UserActor } from './records.ts'
@@ -79,6 +79,7 @@ export interface PluginContext<Config> {
   /** Opens a client at a path such as `/mcp/work`. */
   client(actor: UserActor, path: string): Promise<PluginClient>
   readonly fetchFor: FetchFor
+  readonly dialFor: DialFor
   /** Opens a thread, 4 at most. `module`: absolute path or file: URL. */
   thread(module: string): PluginThread
   /** A folder of the plugin's own in the data folder, which stays when the plugin ends. */

@@ -3,9 +3,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { HubError } from '../contract/errors.ts'
+import type { OpenWebSocket } from '../contract/fetch.ts'
 import type { AddressRights } from '../domain/address.ts'
 import { RESULT_BYTES } from '../domain/result-bytes.ts'
-import type { GuardedConnect, GuardedSocket, LongMessage, SocketRequest } from '../transport-kit/definition.ts'
+import type { GuardedConnect, LinkSocketRequest, LongMessage } from '../transport-kit/definition.ts'
 import { statusReason } from '../transport-kit/remote.ts'
 import type { TlsSettings } from '../transport-kit/tls.ts'
 import { toWireError } from '../transport-kit/wire-error.ts'
@@ -84,7 +85,7 @@ export async function checkSocketAddress(address: string, rights: AddressRights)
 }
 
 /** A WebSocket after its opening handshake. */
-class OpenSocket implements GuardedSocket {
+class OpenSocket implements OpenWebSocket {
   readonly protocol: string
   readonly #socket: Socket
   readonly #origin: string
@@ -98,7 +99,7 @@ class OpenSocket implements GuardedSocket {
   #pong: Buffer | undefined
   readonly #smallFrames = new TokenBucket({ ...SMALL_FRAMES, now: () => performance.now() })
 
-  constructor(socket: Socket, origin: string, protocol: string, request: SocketRequest, rest: Buffer) {
+  constructor(socket: Socket, origin: string, protocol: string, request: LinkSocketRequest, rest: Buffer) {
     this.protocol = protocol
     this.#socket = socket
     this.#origin = origin
@@ -215,7 +216,7 @@ function parseUrl(text: string): URL {
   return url
 }
 
-function renderUpgrade(url: URL, { headers = {}, protocols = [] }: SocketRequest, key: string, instanceId: string) {
+function renderUpgrade(url: URL, { headers = {}, protocols = [] }: LinkSocketRequest, key: string, instanceId: string) {
   const own = Object.keys(headers).find(name => /^sec-websocket-/i.test(name))
   if (own !== undefined) throw new HubError('config_invalid', `The header "${own}" is set by the hub itself`)
   const offered = protocols.length === 0 ? {} : { 'sec-websocket-protocol': protocols.join(', ') }
@@ -287,7 +288,7 @@ async function readHead(socket: Socket, origin: string): Promise<{ response: Res
 }
 
 /** The subprotocol that the server chose; empty for none. Throws HubError. */
-function checkUpgrade(response: ResponseHead, { protocols = [] }: SocketRequest, key: string): string {
+function checkUpgrade(response: ResponseHead, { protocols = [] }: LinkSocketRequest, key: string): string {
   const { status, headers } = response
   if (status !== 101) {
     const { code, message, data } = statusReason(response)

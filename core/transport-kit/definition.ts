@@ -1,5 +1,5 @@
 import type { WireError } from '../contract/errors.ts'
-import type { GuardedFetch } from '../contract/fetch.ts'
+import type { GuardedFetch, OpenWebSocket, SocketRequest } from '../contract/fetch.ts'
 import type { JsonObject } from '../contract/json.ts'
 
 /**
@@ -138,20 +138,10 @@ export interface TransportIo {
  * Opens a WebSocket (RFC 6455, text messages, no extensions) to a `ws` or `wss` address that the server's owner may reach; no
  * redirect is followed, and the server must answer within 10 s. Rejects with a HubError, as {@link GuardedFetch} does.
  */
-export type GuardedConnect = (url: string, request: SocketRequest) => Promise<GuardedSocket>
+export type GuardedConnect = (url: string, request: LinkSocketRequest) => Promise<OpenWebSocket>
 
-/** Options for opening a WebSocket, and handlers of received messages. */
-export interface SocketRequest {
-  /** Sent with the request that opens it; those of the connection itself cannot be set. */
-  readonly headers?: Readonly<Record<string, string>>
-  /** Subprotocols; the server must choose one of them, or none if there are none. */
-  readonly protocols?: readonly string[]
-  /** Closes it when it aborts. It also closes with the link. */
-  readonly signal?: AbortSignal
-  /** Longest message, in bytes; read for each one. Default 10 MiB, at most 64. */
-  readonly maxBytes?: number
-  /** One text message. */
-  message(text: string): void
+/** Options of a WebSocket of a link, which it closes with. */
+export interface LinkSocketRequest extends Omit<SocketRequest, 'closed'> {
   /**
    * Called for a longer message, which was dropped; the connection continues. Without this function it is closed with 1009 as
    * soon as a message becomes too long.
@@ -159,22 +149,8 @@ export interface SocketRequest {
   tooLong?(message: LongMessage): void
   /** Called at the head of each frame of any kind, with the bytes of its payload; false closes the connection with 1008. */
   admits?(bytes: number): boolean
-  /** Called for each frame of any kind. */
-  alive?(): void
   /** It has ended, from either side; `code`: of the server's close frame. Called once, and never before it was open. */
   closed(reason: WireError, code?: number): void
-}
-
-/** An open WebSocket. */
-export interface GuardedSocket {
-  /** The subprotocol that the server chose; empty if there is none. */
-  readonly protocol: string
-  /** Sends one text message; does nothing once it has ended. */
-  send(text: string): void
-  /** Sends a ping to the server. */
-  ping(): void
-  /** Closes it with this status code, 1000 by default. Resolves when nothing is left open; at most 1 s. */
-  close(code?: number): Promise<void>
 }
 
 /** Facts about a message that was too long to be kept. */

@@ -74,6 +74,25 @@ export default definePlugin({
         return { body: { status: answer.status } }
       },
     })
+    routes.add({
+      method: 'POST',
+      path: '/ask',
+      access: 'user',
+      summary: 'Send a text over a WebSocket, and wait for the answer',
+      body: z.object({ url: z.url().max(500), text: z.string().max(1_000) }),
+      answers: { 200: { description: 'The answer', schema: z.object({ answer: z.string() }) } },
+      async handle({ actor, body: { url, text } }) {
+        const { promise, resolve, reject } = Promise.withResolvers<string>()
+        const signal = AbortSignal.timeout(5_000)
+        const socket = await context.dialFor(actor.userId)(url, { signal, message: resolve, closed: reject })
+        socket.send(text)
+        try {
+          return { body: { answer: await promise } }
+        } finally {
+          await socket.close()
+        }
+      },
+    })
     const counting = context.thread(new URL('./count-thread.ts', import.meta.url).href)
     routes.add({
       method: 'POST',

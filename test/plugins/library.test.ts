@@ -243,6 +243,18 @@ test('servers, groups, states, clients and requests are used in the rights of wh
   const reach = `/api/plugins/workshop/reach?url=${encodeURIComponent(`http://127.0.0.1:${near.port}/`)}`
   expect((await bob.request('GET', reach)).json.code).toBe('url_address_blocked')
   expect(await admin.ok('GET', reach)).toEqual({ status: 200 })
+  let closed = 0
+  await using talker = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: (request, server) => (server.upgrade(request) ? undefined : new Response(null, { status: 400 })),
+    websocket: { message: (socket, text) => void socket.send(`heard ${text}`), close: () => void (closed += 1) },
+  })
+  const url = `ws://127.0.0.1:${talker.port}/`
+  const ask = '/api/plugins/workshop/ask'
+  expect((await bob.request('POST', ask, { url, text: 'hello' })).json.code).toBe('url_address_blocked')
+  expect(await admin.ok('POST', ask, { url, text: 'hello' })).toEqual({ answer: 'heard hello' })
+  await until(() => closed === 1)
   await admin.ok('DELETE', `${benches}/bench`)
   expect((await admin.ok('GET', '/api/servers')).items).toEqual([])
   const audit = await admin.ok('GET', '/api/admin/audit?action=server.create')

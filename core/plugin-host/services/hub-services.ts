@@ -1,6 +1,6 @@
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
-import type { GuardedFetch } from '../../contract/fetch.ts'
+import type { GuardedDial, GuardedFetch } from '../../contract/fetch.ts'
 import type { PluginClient, PluginPeople, PluginRecords, PluginStates, StateInfo } from '../../contract/hub-services.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { Actor, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
@@ -8,7 +8,9 @@ import type { AddressRights } from '../../domain/address.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Outcome } from '../../mcp/call/exchange.ts'
 import { createGuardedFetch } from '../../outbound/create.ts'
+import { createGuardedConnect } from '../../outbound/websocket.ts'
 import type { GroupHead, Registry } from '../../registry/api.ts'
+import { fromWireError } from '../../transport-kit/wire-error.ts'
 
 /** The parts of the hub that plugins act on, each in the rights of an actor. */
 export interface HubParts {
@@ -159,11 +161,26 @@ export function fetchFor({ registry, addresses, instanceId }: HubParts, { signal
   const of = (role: Role): GuardedFetch => createGuardedFetch({ rights: addresses(role), instanceId, signal })
   const fetches: Readonly<Record<Role, GuardedFetch>> = { admin: of('admin'), user: of('user') }
   return (userId: string): GuardedFetch =>
-    async (url, request) => {
-      const user = await registry.users.byId(userId)
-      if (!user || user.disabled) throw new HubError('user_not_found', 'There is no such user, or it is disabled')
-      return fetches[user.role](url, request)
-    }
+    async (url, request) =>
+      fetches[await roleOf(registry, userId)](url, request)
+}
+
+/** WebSockets in the rights that a user has when they are opened. */
+export function dialFor({ registry, addresses, instanceId }: HubParts, { signal }: ServedPlugin) {
+  const of = (role: Role) => createGuardedConnect({ rights: addresses(role), instanceId, signal })
+  const connects = { admin: of('admin'), user: of('user') }
+  return (userId: string): GuardedDial =>
+    async (url, request) =>
+      connects[await roleOf(registry, userId)](url, {
+        ...request,
+        closed: (reason, code) => request.closed(fromWireError(reason), code),
+      })
+}
+
+async function roleOf({ users }: Pick<Registry, 'users'>, userId: string): Promise<Role> {
+  const user = await users.byId(userId)
+  if (!user || user.disabled) throw new HubError('user_not_found', 'There is no such user, or it is disabled')
+  return user.role
 }
 
 function begun<T>(part: T | undefined): T {

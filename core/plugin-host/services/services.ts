@@ -2,6 +2,7 @@ import type { PluginContext, PluginDefinition } from '../../contract/plugin.ts'
 import type { Store } from '../../store/open.ts'
 import { ownTables } from '../tables/own-tables.ts'
 import {
+  dialFor,
   fetchFor,
   type HubParts,
   pluginClient,
@@ -51,6 +52,7 @@ export function mainServices({ hub, isBundled, definition, limits, jobs, signal,
   const plugin = { name, signal }
   const threads = new Threads(signal)
   const requests = once(() => fetchFor(hub(), plugin))
+  const sockets = once(() => dialFor(hub(), plugin))
   return {
     limits,
     jobs,
@@ -69,6 +71,7 @@ export function mainServices({ hub, isBundled, definition, limits, jobs, signal,
     thread: module => threads.open(module),
     client: async (actor, path) => pluginClient(hub(), plugin, actor, path),
     fetchFor: userId => (url, request) => requests()(userId)(url, request),
+    dialFor: userId => (url, request) => sockets()(userId)(url, request),
     tables() {
       if (!definition.migrations) throw new Error(`Plugin "${name}" has no migrations, so that it has no tables`)
       return ownTables(name, hub().store)
