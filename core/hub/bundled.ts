@@ -9,9 +9,9 @@ import importClients from '../../plugins/import-clients/plugin.ts'
 import marketBundled from '../../plugins/market-bundled/plugin.ts'
 import marketJson from '../../plugins/market-json/plugin.ts'
 import marketRegistry from '../../plugins/market-registry/plugin.ts'
+import otlp from '../../plugins/otlp/plugin.ts'
 import rankEmbeddings from '../../plugins/rank-embeddings/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
-import sinkOtlp from '../../plugins/sink-otlp/plugin.ts'
 import sinkSearch from '../../plugins/sink-search/plugin.ts'
 import sinkSyslog from '../../plugins/sink-syslog/plugin.ts'
 import smartGroup from '../../plugins/smart-group/plugin.ts'
@@ -53,21 +53,54 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   rankEmbeddings,
   sinkSyslog,
   sinkSearch,
-  sinkOtlp,
+  otlp,
   hostedKeys,
 ]
 
-/** The entries of the settings file, and those that follow from the configuration; entries of the file take precedence. */
+/** Former names of bundled plugins in settings files, with the configuration in its present form. */
+const FORMER_ENTRIES: Readonly<Record<string, (entry: PluginEntry) => PluginEntry>> = {
+  'sink-otlp': entry => {
+    const { endpoint } = (entry.config ?? {}) as { readonly endpoint?: unknown }
+    return { ...entry, use: otlp.name, config: endpoint === undefined ? {} : { logs: entry.config } }
+  },
+}
+
+/**
+ * The entries of the settings file, and those that follow from the configuration. Members of the file's entries take
+ * precedence.
+ */
 export function pluginEntries(entries: readonly PluginEntry[], config: HubConfig): readonly PluginEntry[] {
   const { syslogEnabled, syslogHost: host, syslogPort: port, syslogFacility: facility } = config
   const { syslogProtocol: protocol, syslogCa: caFile, searchEngineUrl: url, searchEngineIndex: index } = config
+  const { otelEndpoint: endpoint, otelHeaders = '', otelServiceName: serviceName, otelRatio: ratio } = config
+  const given = entries.map(entry => FORMER_ENTRIES[entry.use]?.(entry) ?? entry)
   const own = [
-    ...(syslogEnabled ? [{ use: sinkSyslog.name, config: given({ host, port, facility, protocol, caFile }) }] : []),
-    ...(url === undefined ? [] : [{ use: sinkSearch.name, config: given({ url, index }) }]),
-  ]
-  return [...entries, ...own.filter(({ use }) => !entries.some(entry => entry.use === use))]
+    ...(syslogEnabled ? [{ use: sinkSyslog.name, config: known({ host, port, facility, protocol, caFile }) }] : []),
+    ...(url === undefined ? [] : [{ use: sinkSearch.name, config: known({ url, index }) }]),
+  ].filter(({ use }) => !given.some(entry => entry.use === use))
+  if (endpoint === undefined) return [...given, ...own]
+  const traces = known({ endpoint, headers: headersOf(otelHeaders), serviceName, ratio })
+  const found = given.find(({ use }) => use === otlp.name)
+  const traced = { ...(found ?? { use: otlp.name }), config: { traces, ...(found?.config as object | undefined) } }
+  return [...given.filter(entry => entry !== found), ...own, traced]
 }
 
-function given(config: Readonly<Record<string, unknown>>) {
+function known(config: Readonly<Record<string, unknown>>) {
   return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
+}
+
+/** `name=value` joined by commas, values percent-encoded: the form of W3C Baggage that OpenTelemetry has for headers. */
+function headersOf(text: string): Record<string, string> {
+  const pairs = text.split(',').map(pair => pair.trim().split('='))
+  return Object.fromEntries(
+    pairs.flatMap(([name = '', ...rest]) => (name === '' ? [] : [[name, decoded(rest.join('='))] as const])),
+  )
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

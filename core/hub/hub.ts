@@ -27,6 +27,7 @@ import type { McpEndpoint } from '../mcp/api.ts'
 import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
 import { OneAtATime } from '../moving/one-at-a-time.ts'
+import { PluginTracer } from '../plugin-host/plugin-tracer.ts'
 import { everyContribution, firstContribution, pluginsView } from '../plugin-host/views.ts'
 import { createRegistry, type OpenRegistry } from '../registry/create.ts'
 import { countStored } from '../registry/sealed-values.ts'
@@ -51,7 +52,6 @@ import { forOwner, logOptions, openHistory } from './records.ts'
 import { pingInPlace, writeObstacle } from './refusals.ts'
 import { followSinks } from './sinks.ts'
 import { closeRegistry, openHubStore, takenOver } from './storage.ts'
-import { openTraces } from './traces.ts'
 
 /** The build of `ui`, see `ui/build.ts`. */
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../ui/dist')
@@ -186,7 +186,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     meters.call(record)
     if (bus.wants('tool.called')) bus.emit('tool.called', record.ownerId, forOwner(record))
   }
-  const traces = await openTraces(config, hubLog, manifest.version, untilLast)
+  const tracer = new PluginTracer(() => firstContribution(plugins.contributions('callTracer')), log)
   const mcp: McpEndpoint = createMcp({
     registry,
     upstreams: connections,
@@ -202,7 +202,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     toolSets: () => plugins.contributions('tools'),
     recordCall,
     requestEnded: (method, era, word) => meters.metrics.mcpRequest(method, era, word),
-    tracer: traces,
+    tracer,
     marks,
     log: hubLog.with({ component: 'mcp' }),
     version: manifest.version,
@@ -276,7 +276,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       sealer,
       logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
       ...metricsDeps({
-        ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs, traces },
+        ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs, tracer },
         version: manifest.version,
       }),
       transports,

@@ -4,6 +4,7 @@ import type { Alerts } from '../alerts/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { processUsage } from '../connections/process/process-usage.ts'
+import type { CallTracer } from '../contract/points.ts'
 import type { ConnectionsDeps } from '../http/routes/monitoring/connections.ts'
 import type { CustomMetricsDeps } from '../http/routes/monitoring/custom-metrics.ts'
 import type { MetricsDeps } from '../http/routes/monitoring/metrics.ts'
@@ -13,7 +14,6 @@ import type { McpEndpoint } from '../mcp/api.ts'
 import type { Registry } from '../registry/api.ts'
 import type { HubLog } from '../telemetry/log.ts'
 import type { ServerUsage } from '../telemetry/metric-families.ts'
-import type { Traces } from '../telemetry/traces.ts'
 import type { Meters } from './meters.ts'
 
 /** Time for which one text is reused for all requests, in milliseconds: rendering takes some time with many servers. */
@@ -32,7 +32,7 @@ export interface MetricsParts {
   readonly alerts: Pick<Alerts, 'firing'>
   readonly version: string
   readonly startedAtMs: number
-  readonly traces: Pick<Traces, 'counts'> | undefined
+  readonly tracer: Pick<CallTracer, 'counts'>
 }
 
 /** Returns the meters' data for the routes. */
@@ -43,7 +43,7 @@ export function metricsDeps(
   Pick<ConnectionsDeps, 'links'> &
   Pick<ResourcesDeps, 'usage'> &
   Pick<ServerHealthDeps, 'uptimeRatio' | 'stateChanges'> {
-  const { meters, config, registry, upstreams, hubLog, mcp, alerts, version, startedAtMs, traces } = parts
+  const { meters, config, registry, upstreams, hubLog, mcp, alerts, version, startedAtMs, tracer } = parts
   const children = cached(CHILDREN_MS, () => childrenOf(upstreams))
   const make = async (): Promise<string> => {
     const users = await registry.users.list({ kind: 'system', purpose: 'metrics' }, { scope: 'all' })
@@ -59,7 +59,7 @@ export function metricsDeps(
       sinks: hubLog.sinks(),
       ...(await storedNow(config, hubLog)),
       children: await children(),
-      spans: traces?.counts() ?? { sent: 0, failed: 0, dropped: 0 },
+      spans: tracer.counts(),
       owners: new Map(users.map(({ id, name }) => [id, name])),
     })
   }

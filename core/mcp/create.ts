@@ -3,14 +3,13 @@ import type { LiveCredentials } from '../auth/live-credentials.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { within } from '../connections/within.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import type { GroupResolver, McpMiddleware, ToolSet } from '../contract/points.ts'
+import type { CallTracer, GroupResolver, McpMiddleware, ToolSet } from '../contract/points.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
 import type { BytesInFlight } from '../domain/byte-account.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
 import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { EndedCall } from '../telemetry/calls/ended-call.ts'
-import type { CallTracer } from '../telemetry/traces.ts'
 import type { McpEndpoint } from './api.ts'
 import { type DirectCall, directExchange, directScope, type RefusedDirectCall } from './call/direct-call.ts'
 import { DirectCalls } from './call/direct-calls.ts'
@@ -68,7 +67,7 @@ interface McpDeps {
   /** Called for each request of MCP clients that ended; methods that the hub does not know are `other`. Default: nothing is called. */
   readonly requestEnded?: RequestEnded
   /** Traces tool calls. */
-  readonly tracer?: CallTracer | undefined
+  readonly tracer?: Pick<CallTracer, 'begin'> | undefined
   readonly log: PluginLogger
   /** The hub's own version, for `serverInfo`. */
   readonly version: string

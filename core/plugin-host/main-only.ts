@@ -8,6 +8,7 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'tools',
   'toolRanker',
   'importSource',
+  'callTracer',
   'bridge',
   'marketSource',
   'notificationChannel',

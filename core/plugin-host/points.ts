@@ -18,6 +18,7 @@ const HUB_POINTS: Readonly<Record<keyof ExtensionPoints, true>> = {
   bridge: true,
   marketSource: true,
   routes: true,
+  callTracer: true,
   notificationChannel: true,
   page: true,
 }

@@ -1,3 +1,4 @@
+import type { SpanCounts } from '../contract/points.ts'
 import type { CallOutcome, LogLevel } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
 import { type EndedCall, reachedServer } from './calls/ended-call.ts'
@@ -20,7 +21,6 @@ import {
   upOf,
 } from './metric-families.ts'
 import { type MetricFamily, prometheusText } from './metrics-text.ts'
-import type { SpanCounts } from './span-queue.ts'
 
 const OTHER = 'other'
 /** The owner of folded rows: no user has this id. */

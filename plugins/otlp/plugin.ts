@@ -1,18 +1,17 @@
-import { definePlugin } from 'patchbay/contract'
+import { type Cleanup, definePlugin } from 'patchbay/contract'
 import { z } from 'zod'
-import { OtlpSink } from './sink.ts'
+import { Collector } from './collector.ts'
 
-const config = z.strictObject({
+const collector = z.strictObject({
   endpoint: z
     .url({ protocol: /^https?$/ })
-    .optional()
+    .max(2_048)
     .meta({
       title: 'Address',
-      description:
-        'Of a collector, such as http://127.0.0.1:4318; records are sent to /v1/logs below it. Without it nothing is sent.',
+      description: 'Address of the collector, such as http://127.0.0.1:4318; /v1/logs and /v1/traces are added to it.',
       'x-zh': {
         title: '地址',
-        description: '收集器的地址，例如 http://127.0.0.1:4318；记录发送到其下的 /v1/logs。留空则不发送。',
+        description: '收集器的地址，例如 http://127.0.0.1:4318；其后会加上 /v1/logs 和 /v1/traces。',
       },
     }),
   headers: z
@@ -26,23 +25,55 @@ const config = z.strictObject({
   serviceName: z
     .string()
     .min(1)
-    .max(128)
+    .max(255)
     .default('patchbay')
     .meta({
       title: 'Name of the service',
-      description: 'Under which the collector shows the records.',
-      'x-zh': { title: '服务名称', description: '收集器以此名称显示记录。' },
+      description: 'The collector shows the data under this name.',
+      'x-zh': { title: '服务名称', description: '收集器以此名称显示数据。' },
     }),
 })
 
-/** Sends log records to an OpenTelemetry collector. Without its address it does nothing. */
+const traces = collector.extend({
+  ratio: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.01)
+    .meta({
+      title: 'Part of the calls',
+      description: 'Part of the tool calls that is traced when the caller does not decide, 0 to 1.',
+      'x-zh': { title: '调用比例', description: '调用方未指定时追踪的工具调用比例，0 到 1。' },
+    }),
+})
+
+const config = z.strictObject({
+  logs: collector.optional().meta({
+    title: 'Log records',
+    description: 'Sends the log records. Without it no record is sent.',
+    'x-zh': { title: '日志记录', description: '发送日志记录。未设置则不发送。' },
+  }),
+  traces: traces.optional().meta({
+    title: 'Traces of tool calls',
+    description: 'Sends two spans for each traced call. Without it no call is traced.',
+    'x-zh': { title: '工具调用的追踪', description: '每个被追踪的调用发送两个 span。未设置则不追踪。' },
+  }),
+})
+
+/** Sends log records and traces to OpenTelemetry collectors. Loads the SDK, of 30 MB, when one of the two has an address. */
 export default definePlugin<z.infer<typeof config>>({
-  name: 'sink-otlp',
+  name: 'otlp',
   contract: 1,
   config,
-  setup({ config: { endpoint, headers, serviceName }, contribute, fetch }) {
-    if (endpoint !== undefined)
-      contribute('logSink', 'otlp', new OtlpSink({ endpoint, headers, serviceName, fetch }).contribution)
-    return undefined
+  async setup({ config: { logs, traces }, contribute, fetch, log }): Promise<Cleanup> {
+    if (logs) {
+      const { createLogSink } = await import('./logs.ts')
+      contribute('logSink', 'otlp', createLogSink(new Collector({ ...logs, fetch }), logs.serviceName))
+    }
+    if (!traces) return undefined
+    const { startTraces } = await import('./traces.ts')
+    const started = await startTraces(new Collector({ ...traces, fetch }), { ...traces, log })
+    contribute('callTracer', 'otlp', started)
+    return () => started.stop()
   },
 })

@@ -1,25 +1,21 @@
-import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace'
-import type { PluginLogger } from '../contract/plugin.ts'
-import { SharedQueue } from '../transport-kit/shared-queue.ts'
+import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace'
+import type { PluginLogger, SpanCounts } from 'patchbay/contract'
+import { SharedQueue } from 'patchbay/transport-kit'
 
 /** Spans that wait to be sent; with more of them the user with the most loses its oldest, and they are counted. */
 const MOST_WAITING = 2_048
 const MOST_IN_BATCH = 512
 const DELAY_MS = 2_000
 
-/** Spans since the start. */
-export interface SpanCounts {
-  readonly sent: number
-  readonly failed: number
-  readonly dropped: number
-}
+/** Sends spans, and resolves with the number of those that the collector left out; rejects when none was taken. */
+export type SendSpans = (spans: ReadableSpan[]) => Promise<number>
 
 /**
  * Queue of ended spans for the collector, with a share for each user. The SDK's own queue silently drops the newest spans of any
  * user. One batch is sent at a time.
  */
 export class SpanQueue implements SpanProcessor {
-  readonly #exporter: SpanExporter
+  readonly #post: SendSpans
   readonly #log: PluginLogger
   readonly #waiting = new SharedQueue<ReadableSpan>(
     { maxCount: MOST_WAITING, maxBytes: Number.POSITIVE_INFINITY },
@@ -36,8 +32,8 @@ export class SpanQueue implements SpanProcessor {
   #dropped = 0
   #isFailing = false
 
-  constructor(exporter: SpanExporter, log: PluginLogger) {
-    this.#exporter = exporter
+  constructor(post: SendSpans, log: PluginLogger) {
+    this.#post = post
     this.#log = log
   }
 
@@ -66,7 +62,6 @@ export class SpanQueue implements SpanProcessor {
 
   async shutdown(): Promise<void> {
     await this.forceFlush()
-    await this.#exporter.shutdown()
   }
 
   #send(): Promise<void> {
@@ -86,19 +81,19 @@ export class SpanQueue implements SpanProcessor {
     for (let at = 0; at < spans.length; at += MOST_IN_BATCH) await this.#export(spans.slice(at, at + MOST_IN_BATCH))
   }
 
-  #export(spans: ReadableSpan[]): Promise<void> {
-    return new Promise(resolve => {
-      this.#exporter.export(spans, ({ code, error }) => {
-        // 0: success.
-        if (code === 0) this.#sent += spans.length
-        else this.#failed += spans.length
-        this.#report(code !== 0, error)
-        resolve()
-      })
-    })
+  async #export(spans: ReadableSpan[]): Promise<void> {
+    try {
+      const rejected = await this.#post(spans)
+      this.#sent += spans.length - rejected
+      this.#failed += rejected
+      this.#report(false)
+    } catch (error) {
+      this.#failed += spans.length
+      this.#report(true, error)
+    }
   }
 
-  #report(isFailing: boolean, error: Error | undefined): void {
+  #report(isFailing: boolean, error?: unknown): void {
     if (isFailing === this.#isFailing) return
     this.#isFailing = isFailing
     if (isFailing) this.#log.warn('Traces cannot be sent', { error: String(error) })

@@ -1,89 +1,68 @@
-import type { Attributes, Span, Tracer } from '@opentelemetry/api'
-import type { PluginLogger } from '../contract/plugin.ts'
-import { type SpanCounts, SpanQueue } from './span-queue.ts'
+import {
+  type Attributes,
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
+import { JsonTraceSerializer } from '@opentelemetry/otlp-transformer'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import { NodeSDK } from '@opentelemetry/sdk-node'
+import { AlwaysOnSampler } from '@opentelemetry/sdk-trace'
+import { type CallTrace, type CallTracer, HUB_VERSION, type PluginLogger, type TracedCall } from 'patchbay/contract'
+import { type Collector, rejectedOf } from './collector.ts'
+import { SpanQueue } from './span-queue.ts'
 
 const EXPORT_MS = 10_000
-/** Longest wait of the stopping hub for the last spans, in milliseconds. */
+/** Longest wait of the stopping plugin for the last spans, in milliseconds. */
 const LAST_MS = 3_000
 const TRACEPARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/
 const SAMPLED = 1
 
 /** Options of traces. */
 export interface TraceOptions {
-  /** Base URL of OTLP over HTTP, without `/v1/traces`. */
-  readonly endpoint: string
-  readonly headers: Readonly<Record<string, string>>
   readonly serviceName: string
-  readonly version: string
   /** Part of the calls that are traced if the caller does not decide, 0 to 1. */
   readonly ratio: number
   readonly log: PluginLogger
 }
 
-/** A tools/call that is about to be sent. */
-export interface TracedCall {
-  readonly tool: string
-  readonly server: string
-  readonly group: string
-  readonly requestId: string
-  /** The caller, whose share of the queue the spans use; not part of the trace. */
-  readonly userId: string
-  /** The caller's `_meta`, whose `traceparent` decides whether the call is traced. */
-  readonly meta: unknown
-}
-
-/** The trace of one tools/call. */
-export interface CallTrace {
-  readonly traceId: string
-  /** For the `_meta` of the request to the server. */
-  readonly traceparent: string
-  /** `status` as in the record of the call. */
-  end(status: string): void
-}
-
-/** Creates traces of calls. */
-export interface CallTracer {
-  /** Undefined for a call that is not traced: by the caller's own flag, else by chance. */
-  begin(call: TracedCall): CallTrace | undefined
-}
-
 /** Traces that go to a collector. */
 export interface Traces extends CallTracer {
-  counts(): SpanCounts
   /** Sends the last spans, within 3 s. Never rejects. */
   stop(): Promise<void>
 }
 
-/**
- * Starts tracing. The SDK is loaded here alone: without a collector it would cost a hub its start and 37 MB. Its own
- * instrumentations and detectors stay off; the latter would send the command line.
- */
-export async function startTraces(options: TraceOptions): Promise<Traces> {
-  const [{ NodeSDK }, sdk, { resourceFromAttributes }, { OTLPTraceExporter }, api] = await Promise.all([
-    import('@opentelemetry/sdk-node'),
-    import('@opentelemetry/sdk-trace'),
-    import('@opentelemetry/resources'),
-    import('@opentelemetry/exporter-trace-otlp-http'),
-    import('@opentelemetry/api'),
-  ])
-  const { endpoint, headers, serviceName, version, ratio, log } = options
-  const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, headers, timeoutMillis: EXPORT_MS })
-  const queue = new SpanQueue(exporter, log)
+/** Starts tracing. The SDK's own instrumentations and detectors stay off: the latter would send the command line. */
+export async function startTraces(collector: Collector, { serviceName, ratio, log }: TraceOptions): Promise<Traces> {
+  const queue = new SpanQueue(async spans => {
+    const answer = await collector.post(
+      'traces',
+      JsonTraceSerializer.serializeRequest(spans) ?? new Uint8Array(),
+      AbortSignal.timeout(EXPORT_MS),
+    )
+    if (answer.status !== 200) throw collector.failed(`answered ${answer.status}`)
+    return rejectedOf(answer, 'rejectedSpans', spans.length)
+  }, log)
   const started = new NodeSDK({
     ...{ instrumentations: [], autoDetectResources: false, metricReaders: [], logRecordProcessors: [] },
-    resource: resourceFromAttributes({ 'service.name': serviceName, 'service.version': version }),
-    sampler: new sdk.AlwaysOnSampler(),
+    resource: resourceFromAttributes({ 'service.name': serviceName, 'service.version': HUB_VERSION }),
+    sampler: new AlwaysOnSampler(),
     spanProcessors: [queue],
   })
   started.start()
-  const tracer = api.trace.getTracer('patchbay', version)
+  const tracer = trace.getTracer('patchbay', HUB_VERSION)
 
   const begin = (call: TracedCall): CallTrace | undefined => {
     const parent = parentOf(call.meta)
     if (parent ? (parent.traceFlags & SAMPLED) === 0 : Math.random() >= ratio) return undefined
-    const context = parent ? api.trace.setSpanContext(api.ROOT_CONTEXT, parent) : api.ROOT_CONTEXT
-    const server = spanOf(tracer, call, { kind: api.SpanKind.SERVER }, context)
-    const client = spanOf(tracer, call, { kind: api.SpanKind.CLIENT }, api.trace.setSpan(context, server))
+    const above = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
+    const server = spanOf(tracer, call, { kind: SpanKind.SERVER }, above)
+    const client = spanOf(tracer, call, { kind: SpanKind.CLIENT }, trace.setSpan(above, server))
     for (const span of [server, client]) queue.holds(span, call.userId)
     const { traceId, spanId } = client.spanContext()
     return {
@@ -93,7 +72,7 @@ export async function startTraces(options: TraceOptions): Promise<Traces> {
         for (const span of [client, server]) {
           if (status !== 'success') {
             span.setAttribute('error.type', status === 'error' ? 'tool_error' : status)
-            span.setStatus({ code: api.SpanStatusCode.ERROR })
+            span.setStatus({ code: SpanStatusCode.ERROR })
           }
           span.end()
         }
@@ -108,6 +87,8 @@ export async function startTraces(options: TraceOptions): Promise<Traces> {
       const timer = setTimeout(resolve, LAST_MS)
       await Promise.race([started.shutdown().catch(() => undefined), late])
       clearTimeout(timer)
+      // The SDK registers itself for the process. A plugin that starts again needs the places.
+      for (const place of [trace, context, propagation]) place.disable()
     },
   }
 }

@@ -149,14 +149,18 @@ describe('an access key', () => {
   })
 
   test('a plugin sends its secrets to no other address, for any caller', async () => {
-    const path = '/api/admin/plugins/sink-otlp'
+    const path = '/api/admin/plugins/otlp'
     const headers = { Authorization: secret }
-    const { config } = await owner.ok('PATCH', path, { config: { endpoint: 'https://good.example/', headers } })
+    const { config } = await owner.ok('PATCH', path, {
+      config: { logs: { endpoint: 'https://good.example/', headers } },
+    })
     for (const who of [key, owner]) {
-      const moved = await who.request('PATCH', path, { config: { ...config, endpoint: 'https://evil.example/' } })
+      const moved = await who.request('PATCH', path, {
+        config: { logs: { ...config.logs, endpoint: 'https://evil.example/' } },
+      })
       expect(codesOf(moved)).toEqual(['400 validation_failed', 'secret_required'])
     }
-    expect(config.headers.Authorization).not.toBe(secret)
+    expect(config.logs.headers.Authorization).not.toBe(secret)
     await key.ok('PATCH', path, { config })
   })
 

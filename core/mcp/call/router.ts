@@ -1,10 +1,9 @@
 import type { UpstreamReply } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import type { McpMiddleware } from '../../contract/points.ts'
+import type { CallTracer, McpMiddleware } from '../../contract/points.ts'
 import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import type { EndedCall } from '../../telemetry/calls/ended-call.ts'
-import type { CallTracer } from '../../telemetry/traces.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
@@ -51,7 +50,7 @@ interface RouterParts {
   readonly now: () => number
   readonly refusals: Refusals
   readonly tasks: TaskCalls
-  readonly tracer?: CallTracer | undefined
+  readonly tracer?: Pick<CallTracer, 'begin'> | undefined
 }
 
 /** Methods whose meaning depends on the members' lists. The lists themselves always wait for those. */

@@ -1,13 +1,14 @@
 /** Log records at an OpenTelemetry collector: each arrives once, whatever is refused on the way. */
 import { describe, expect, test } from 'bun:test'
-import type { LogSink } from '../../core/contract/points.ts'
-import { createGuardedFetch } from '../../core/outbound/create.ts'
-import { OtlpSink } from '../../plugins/sink-otlp/sink.ts'
-import { extent } from '../support/extent.ts'
-import { startHub, stdioFixture } from '../support/hub.ts'
-import { OtlpCollector } from '../support/otlp-collector.ts'
-import { callText, online } from '../support/servers.ts'
-import { until } from '../support/wait.ts'
+import type { LogSink } from '../../../core/contract/points.ts'
+import { createGuardedFetch } from '../../../core/outbound/create.ts'
+import { Collector } from '../../../plugins/otlp/collector.ts'
+import { createLogSink } from '../../../plugins/otlp/logs.ts'
+import { extent } from '../../support/extent.ts'
+import { startHub, stdioFixture } from '../../support/hub.ts'
+import { OtlpCollector } from '../../support/otlp-collector.ts'
+import { callText, online } from '../../support/servers.ts'
+import { until } from '../../support/wait.ts'
 
 const fetch = createGuardedFetch({ rights: { networks: [], admin: true }, instanceId: 'test' })
 const line = (message: string, more: object = {}): string =>
@@ -15,7 +16,7 @@ const line = (message: string, more: object = {}): string =>
 const lines = (count: number): readonly string[] => Array.from({ length: count }, (_, n) => line(`m${n}`))
 
 function sinkFor(endpoint: string) {
-  const { write } = new OtlpSink({ endpoint, headers: {}, serviceName: 'hub', fetch }).contribution as Extract<
+  const { write } = createLogSink(new Collector({ endpoint, headers: {}, fetch }), 'hub') as Extract<
     LogSink,
     { readonly takes: 'lines' }
   >
@@ -32,18 +33,19 @@ test('a record has its time, severity, body, trace and all other fields as attri
     {
       resource: { 'service.name': 'hub' },
       record: {
-        ...{ timeUnixNano: nanos, observedTimeUnixNano: nanos, severityNumber: 9, severityText: 'INFO', traceId },
+        ...{ timeUnixNano: nanos, observedTimeUnixNano: nanos, severityNumber: 9, severityText: 'INFO' },
+        ...{ traceId, spanId: '', flags: 1, droppedAttributesCount: 0 },
         body: { stringValue: 'tools/call' },
         attributes: [
           { key: 'component', value: { stringValue: 'mcp' } },
-          { key: 'duration', value: { intValue: '12' } },
+          { key: 'duration', value: { intValue: 12 } },
           { key: 'ratio', value: { doubleValue: 0.5 } },
           { key: 'ok', value: { boolValue: true } },
           {
             key: 'of',
             value: {
               kvlistValue: {
-                values: [{ key: 'a', value: { arrayValue: { values: [{ stringValue: 'x' }, { intValue: '1' }] } } }],
+                values: [{ key: 'a', value: { arrayValue: { values: [{ stringValue: 'x' }, { intValue: 1 }] } } }],
               },
             },
           },
@@ -98,7 +100,7 @@ describe('a request refused', () => {
   })
 })
 
-test('a hub sends its calls there, with a key that no answer and no log shows', async () => {
+test('a hub whose settings file has the former name sends its calls there, with a key that no answer and no log shows', async () => {
   await using collector = new OtlpCollector()
   const config = { endpoint: collector.endpoint, headers: { 'api-key': 'otlp-key-canary' } }
   const hub = await startHub({

@@ -1,18 +1,20 @@
 /** Spans of a user who calls without end leave those of others their place. */
 import { expect, test } from 'bun:test'
-import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
-import { SpanQueue } from '../../../core/telemetry/span-queue.ts'
+import type { ReadableSpan } from '@opentelemetry/sdk-trace'
+import { SpanQueue } from '../../../plugins/otlp/span-queue.ts'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 const span = (name: string) => ({ name }) as ReadableSpan
 
 test('spans of other users are kept while one user fills the queue of a collector that does not answer', async () => {
   const batches: { readonly spans: readonly ReadableSpan[]; readonly done: (ok: boolean) => void }[] = []
-  const exporter: SpanExporter = {
-    export: (spans, done) => void batches.push({ spans, done: ok => done({ code: ok ? 0 : 1 }) }),
-    shutdown: () => Promise.resolve(),
-  }
-  const queue = new SpanQueue(exporter, silent)
+  const queue = new SpanQueue(
+    spans =>
+      new Promise((resolve, reject) => {
+        batches.push({ spans, done: ok => (ok ? resolve(0) : reject(new Error('no'))) })
+      }),
+    silent,
+  )
   const end = (name: string, userId: string) => {
     const ended = span(name)
     queue.holds(ended, userId)

@@ -1,11 +1,11 @@
 /** Traces of tool calls at a collector, as children of their callers' spans and parents of their servers'. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { beyondCore, extent } from '../support/extent.ts'
-import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
-import { type Collected, startCollector } from '../support/otlp.ts'
-import { atLeast } from '../support/pace.ts'
-import { callText, failureOf, online } from '../support/servers.ts'
-import { until } from '../support/wait.ts'
+import { beyondCore, extent } from '../../support/extent.ts'
+import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../../support/hub.ts'
+import { type Collected, startCollector } from '../../support/otlp.ts'
+import { atLeast } from '../../support/pace.ts'
+import { callText, failureOf, online } from '../../support/servers.ts'
+import { until } from '../../support/wait.ts'
 
 const SERVER = 2
 const CLIENT = 3
@@ -116,3 +116,23 @@ beyondCore(() => {
     }, 600_000)
   })
 })
+
+test('the plugin that sends them takes another collector, and none, while the hub runs', async () => {
+  const other = startCollector()
+  try {
+    const path = '/api/admin/plugins/otlp'
+    const { config } = await admin.ok('PATCH', path, { config: { traces: { endpoint: other.url, ratio: 1 } } })
+    expect(config).toEqual({ traces: { endpoint: other.url, ratio: 1 } })
+    const before = collector.spans.length
+    await seen({})
+    await until(() => other.spans.length === 4, { timeoutMs: 60_000 })
+    expect(new Set(other.spans.map(({ service }) => service))).toEqual(new Set(['patchbay']))
+    expect(collector.spans).toHaveLength(before)
+    await admin.ok('PATCH', path, { enabled: false })
+    expect((await seen({})).traceparent).toBeUndefined()
+    await admin.ok('PATCH', path, { enabled: true, config: { traces: { endpoint: collector.url, ratio: 1 } } })
+    expect((await seen({})).traceparent).toBeString()
+  } finally {
+    await other.stop()
+  }
+}, 120_000)

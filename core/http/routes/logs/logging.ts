@@ -26,9 +26,7 @@ export interface LoggingDeps {
 }
 
 const tag = 'administration'
-const COMPONENTS = [
-  ...['hub', 'http', 'mcp', 'connections', 'registry', 'plugins', 'alerts', 'assistant', 'history', 'traces'],
-]
+const COMPONENTS = [...['hub', 'http', 'mcp', 'connections', 'registry', 'plugins', 'alerts', 'assistant', 'history']]
 const FORMS = `${COMPONENTS.join(', ')}, plugin:<name>, sink:<id> or server:<ref>`
 /** Most names in a message. */
 const MOST_NAMED = 40
