@@ -248,7 +248,12 @@ test('servers, groups, states, clients and requests are used in the rights of wh
     port: 0,
     hostname: '127.0.0.1',
     fetch: (request, server) => (server.upgrade(request) ? undefined : new Response(null, { status: 400 })),
-    websocket: { message: (socket, text) => void socket.send(`heard ${text}`), close: () => void (closed += 1) },
+    websocket: {
+      message: (socket, text) => void socket.send(`heard ${text}`),
+      close() {
+        closed += 1
+      },
+    },
   })
   const url = `ws://127.0.0.1:${talker.port}/`
   const ask = '/api/plugins/workshop/ask'
