@@ -106,6 +106,11 @@ export interface PluginDefinition<Config = undefined> {
   readonly limits?: Readonly<Record<keyof Limits | (string & {}), number>>
   /** Codes of its own, `{plugin}_…`. */
   readonly errors?: Readonly<Record<string, ErrorKind>>
+  /**
+   * Chinese for the texts by which it speaks to people, by the text: titles and remedies of its errors, notes, warnings. At most
+   * 1,000, of 1,000 characters each.
+   */
+  readonly words?: Readonly<Record<string, string>>
   /** Events of its own, `{plugin}.…`, which `events.emit` emits. */
   readonly events?: Readonly<Record<string, EventKind>>
   readonly points?: Readonly<Record<string, PointKind>>

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
-import { visibleName } from '../domain/text/visible-text.ts'
+import { visibleName, visibleText } from '../domain/text/visible-text.ts'
 import { readableSchema } from './contribution-texts.ts'
 
 /** Version and configuration of a plugin, as its module states them. */
@@ -19,6 +19,8 @@ export interface PluginAbout {
   readonly points?: Readonly<Record<string, boolean>>
   readonly migrations?: readonly string[]
   readonly variables?: Readonly<Record<string, string>>
+  /** Chinese by the English text. */
+  readonly words?: Readonly<Record<string, string>>
 }
 
 /** Longest JSON text of a schema that is shown. */
@@ -39,7 +41,7 @@ export function aboutPlugin(definition: PluginDefinition<unknown>): PluginAbout 
   }
 }
 
-function factsOf({ needs, limits, errors, events, points, migrations, variables }: PluginDefinition<unknown>) {
+function factsOf({ needs, limits, errors, events, points, migrations, variables, words }: PluginDefinition<unknown>) {
   return {
     ...(needs ? { needs: [...needs] } : {}),
     ...(limits ? { limits: { ...limits } } : {}),
@@ -48,7 +50,12 @@ function factsOf({ needs, limits, errors, events, points, migrations, variables 
     ...(points ? { points: mapped(points, ({ main }) => main === true) } : {}),
     ...(migrations ? { migrations: Object.keys(migrations).sort() } : {}),
     ...(variables ? { variables: { ...variables } } : {}),
+    ...(words ? { words: visibleWords(words) } : {}),
   }
+}
+
+function visibleWords(words: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(words).map(([text, chinese]) => [text, visibleText(chinese)]))
 }
 
 function mapped<T, U>(record: Readonly<Record<string, T>>, of: (value: T) => U): Record<string, U> {

@@ -82,6 +82,12 @@ export class PluginHost {
     return this.#slots.map(slot => infoOf(slot, (point, key) => this.#points.isWaiting(point, key)))
   }
 
+  /** Chinese for texts of all plugins that run. */
+  words(): Readonly<Record<string, string>> {
+    const running = this.#slots.filter(({ state }) => state === 'running')
+    return Object.assign({}, ...running.map(({ about }) => about?.words))
+  }
+
   /** The pages of all plugins that run. */
   pages(): readonly OpenPage[] {
     return this.#slots

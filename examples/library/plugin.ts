@@ -24,6 +24,11 @@ export default definePlugin({
       remedy: 'GET /api/plugins/library/books lists yours.',
     },
   },
+  words: {
+    'The library is full': '书库已满',
+    'Remove a book first.': '请先移除一本书。',
+    'No such book': '没有这本书',
+  },
   events: { 'library.book_added': { audience: 'owner' } },
   points: { libraryShelf: { main: true } },
   migrations: { '0001-books': books, '0002-stars': stars },

@@ -1,11 +1,13 @@
 import { type ClientConfig, definePlugin, type EndpointInfo, type JsonObject } from 'patchbay/contract'
 import { bearer, headers } from './fields.ts'
 import { OTHER_CLIENTS } from './other-clients.ts'
+import { words } from './words.zh.ts'
 
 /** The configurations of known clients. */
 export default definePlugin({
   name: 'client-config',
   contract: 1,
+  words,
   setup(context) {
     for (const [client, config] of Object.entries(CLIENTS)) context.contribute('clientConfig', client, config)
     return undefined

@@ -109,12 +109,16 @@ test('a secret is kept sealed, a job writes into the folder, a page is in the co
   await until(async () => (await count()) === '4', { what: 'the count of books' })
   const pages = await ada.ok('GET', '/api/plugins/pages')
   expect(pages.items).toMatchObject([{ plugin: 'library', path: 'library' }])
+  // With those of bundled plugins.
+  expect(pages.words['Remove a book first.']).toBe('请先移除一本书。')
+  expect(Object.keys(pages.words).length).toBeGreaterThan(3)
 })
 
 test('contributions of others to a point leave with its owner and come back with it', async () => {
   await admin.ok('PATCH', `${PLUGINS}/library`, { enabled: false })
   expect(await document()).not.toHaveProperty([BOOKS])
   expect((await ada.request('GET', BOOKS)).json.code).toBe('route_not_found')
+  expect((await ada.ok('GET', '/api/plugins/pages')).words).not.toHaveProperty('Remove a book first.')
   expect(await plugin('library-classics')).toMatchObject({ state: 'failed', contributions: [] })
   await admin.ok('PATCH', `${PLUGINS}/library`, { enabled: true })
   expect(await plugin('library-classics')).toMatchObject({ state: 'running', contributions: ['libraryShelf/classics'] })

@@ -1,5 +1,6 @@
 import { Signal } from '@lit-labs/signals'
 import { api, segment } from '../api/client.ts'
+import { usePluginWords } from '../text/plugin-words.ts'
 import { live } from './live.ts'
 import { preferences } from './preferences.ts'
 
@@ -12,6 +13,11 @@ export interface PluginPage {
   readonly element: string
   /** Path of its module; another one when the content is. */
   readonly script: string
+}
+
+interface PluginAnswer {
+  readonly items: readonly PluginPage[]
+  readonly words: Readonly<Record<string, string>>
 }
 
 /** Icons that the sprite has for pages of plugins, besides those of the console. */
@@ -121,9 +127,8 @@ export class PluginPages {
     const abort = new AbortController()
     this.#abort = abort
     const { signal } = abort
-    const answer = await api
-      .get<{ items: readonly PluginPage[] }>('/api/plugins/pages', { signal })
-      .catch(() => undefined)
+    const answer = await api.get<PluginAnswer>('/api/plugins/pages', { signal }).catch(() => undefined)
+    if (answer && !signal.aborted) usePluginWords(answer.words)
     if (!signal.aborted) this.#items.set(answer?.items ?? this.items ?? [])
   }
 }

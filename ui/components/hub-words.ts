@@ -1,8 +1,9 @@
-import { t } from '../text/t.ts'
+import { pluginWord } from '../text/plugin-words.ts'
+import { isChinese, t } from '../text/t.ts'
 
-/** Translates sentences of the hub without a code to the page's language; unknown ones stay unchanged. */
+/** Translates sentences of the hub and of plugins without a code to the page's language; unknown ones stay unchanged. */
 export function hubWords(sentence: string): string {
-  return sentences()[sentence] ?? withParts(sentence) ?? sentence
+  return sentences()[sentence] ?? withParts(sentence) ?? (isChinese() ? pluginWord(sentence) : undefined) ?? sentence
 }
 
 /** A function, since the words follow the language. */
@@ -22,16 +23,6 @@ function sentences(): Readonly<Record<string, string>> {
     'Its authors do not maintain it any more': t('Its authors do not maintain it any more'),
     'It downloads a package when it first starts': t('It downloads a package when it first starts'),
     'It did not start': t('It did not start'),
-    // Texts of the bundled plugin for clients; texts of other plugins are shown unchanged.
-    'The file is opened by Settings, Developer, Edit Config. Node.js must be installed, for npx.': t(
-      'The file is opened by Settings, Developer, Edit Config. Node.js must be installed, for npx.',
-    ),
-    'Claude Code writes ~/.claude.json itself: close it before that file is changed, or use its command.': t(
-      'Claude Code writes ~/.claude.json itself: close it before that file is changed, or use its command.',
-    ),
-    'To keep the key out of the file, replace http_headers by bearer_token_env_var = "NAME_OF_A_VARIABLE".': t(
-      'To keep the key out of the file, replace http_headers by bearer_token_env_var = "NAME_OF_A_VARIABLE".',
-    ),
     'Its checks fail': t('Its checks fail'),
   }
 }

@@ -1,4 +1,5 @@
 import type { ApiError, FieldProblem } from '../api/problem.ts'
+import { pluginWord } from './plugin-words.ts'
 
 /**
  * Texts of the hub's errors in a language other than its own, by their codes. `{name}` is a place for a member of the problem,
@@ -28,12 +29,13 @@ export function useProblemTexts(given: ProblemTexts | undefined): void {
 /** Text of an error in the language of the page; for a code without a text, the hub's own sentence. */
 export function problemText({ code, message, body = {} }: Problem): string {
   const text = texts?.titles[code]
-  return text === undefined ? message : fill(text, { ...body, detail: message })
+  if (text !== undefined) return fill(text, { ...body, detail: message })
+  return (texts && ofPlugin(message, body.title)) ?? message
 }
 
 /** Advice about an error, in the language of the page. */
 export function hintText({ code, hint }: Pick<Problem, 'code' | 'hint'>): string | undefined {
-  return texts?.hints[code] ?? hint
+  return texts?.hints[code] ?? (texts && pluginWord(hint)) ?? hint
 }
 
 /** Text of an error with the advice, in one line. */
@@ -63,6 +65,14 @@ export function ownWords({ code, message, hint, body = {} }: Problem): string | 
   const text = texts?.titles[code]
   if (text === undefined || text.includes('{detail}') || message === body.title) return undefined
   return [message, hint].filter(part => part !== undefined).join('\n')
+}
+
+/** A plugin's own message, or the title of its error with the message behind it. */
+function ofPlugin(message: string, title: unknown): string | undefined {
+  const whole = pluginWord(message)
+  if (whole !== undefined) return whole
+  const named = typeof title === 'string' ? pluginWord(title) : undefined
+  return named === undefined || message === title ? named : `${named}（${message}）`
 }
 
 function fill(text: string, values: Readonly<Record<string, unknown>>): string {

@@ -28,6 +28,11 @@ export async function setLanguage(code: Language): Promise<void> {
   document.documentElement.lang = code === 'zh' ? 'zh-Hans' : 'en'
 }
 
+/** True while texts are Chinese. */
+export function isChinese(): boolean {
+  return localization.getLocale() === 'zh'
+}
+
 /** Values for the places of a text; numbers are written as in the language. */
 export type TextValues = Readonly<Record<string, string | number>>
 

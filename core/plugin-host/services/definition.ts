@@ -8,6 +8,8 @@ const NAMES = {
   points: /^[a-z][A-Za-z0-9]{0,63}$/,
   migrations: /^\d{4}-[a-z0-9-]{1,59}$/,
 } as const
+const MOST_WORDS = 1_000
+const MOST_WORD_CHARACTERS = 1_000
 
 /** Throws Error with the first part of a definition that is not as the contract says. */
 export function checkDefinition(definition: Definition): void {
@@ -20,6 +22,7 @@ export function checkDefinition(definition: Definition): void {
   wanted('errors', Object.keys(errors), new RegExp(`^${word}_[a-z0-9_]{1,64}$`))
   wanted('events', Object.keys(events), new RegExp(`^${word}\\.[a-z0-9_]{1,64}$`))
   wanted('variables', Object.keys(definition.variables ?? {}), new RegExp(`^${word.toUpperCase()}_[A-Z0-9_]{1,64}$`))
+  checkWords(definition.words)
   for (const [limit, value] of Object.entries(limits))
     if (!Number.isSafeInteger(value) || value < 0) throw new Error(`its limit "${limit}" is no whole number`)
   for (const [code, { status, title, remedy }] of Object.entries(errors)) {
@@ -29,6 +32,15 @@ export function checkDefinition(definition: Definition): void {
         `its error "${code}" needs a status of 400 to 599, a title, and a remedy of at most 160 characters`,
       )
   }
+}
+
+function checkWords(words: Definition['words'] = {}): void {
+  const texts = Object.entries(words).flat()
+  if (texts.length > 2 * MOST_WORDS) throw new Error(`its "words" are more than ${MOST_WORDS}`)
+  const wrong = texts.find(text => typeof text !== 'string' || text.length > MOST_WORD_CHARACTERS)
+  if (wrong === undefined) return
+  const shown = String(wrong).slice(0, 80)
+  throw new Error(`its "words" have "${shown}…", which is no text of at most ${MOST_WORD_CHARACTERS} characters`)
 }
 
 function wanted(part: string, names: readonly string[], form: RegExp): void {

@@ -3,6 +3,7 @@ import { ERROR_CODES, FIELD_CODES } from '../../../core/contract/codes.ts'
 import { REMEDIES } from '../../../core/contract/remedies.ts'
 import { ApiError } from '../../../ui/api/problem.ts'
 import * as chinese from '../../../ui/locales/zh/problems/mod.ts'
+import { usePluginWords } from '../../../ui/text/plugin-words.ts'
 import {
   fieldsText,
   fieldText,
@@ -80,4 +81,24 @@ test('wrong fields are named, three at most', () => {
   useProblemTexts(chinese)
   const errors = ['#/name', '?limit', '#', '#/url'].map(pointer => ({ pointer, code: 'required', detail: 'missing' }))
   expect(fieldsText(new ApiError(400, { errors }))).toBe('name 必填；limit 必填；必填…')
+})
+
+test('an error of a plugin is Chinese by the words that the plugin brings', () => {
+  const full = {
+    code: 'library_full',
+    message: 'You have 3 books',
+    hint: 'Remove a book first.',
+    body: { title: 'The library is full' },
+  }
+  usePluginWords({ 'The library is full': '书库已满', 'Remove a book first.': '请先移除一本书。' })
+  try {
+    expect(problemLine(full)).toBe('You have 3 books. Remove a book first.')
+    useProblemTexts(chinese)
+    expect(problemLine(full)).toBe('书库已满（You have 3 books）。请先移除一本书。')
+    expect(problemText({ ...full, message: 'The library is full' })).toBe('书库已满')
+    // Names of members that every object has are no words.
+    expect(problemText({ code: 'library_full', message: 'constructor' })).toBe('constructor')
+  } finally {
+    usePluginWords({})
+  }
 })

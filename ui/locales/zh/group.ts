@@ -99,10 +99,4 @@ export const group: Readonly<Record<string, string>> = {
   'The member {server} does not exist any more. Save the members without it.':
     '成员 {server} 已不存在。请保存不含它的成员列表。',
   'Server {server}: its lists are not as MCP has them: {detail}': '服务器 {server}：其列表不符合 MCP：{detail}',
-  'The file is opened by Settings, Developer, Edit Config. Node.js must be installed, for npx.':
-    '此文件可通过 Settings、Developer、Edit Config 打开。需安装 Node.js 以使用 npx。',
-  'Claude Code writes ~/.claude.json itself: close it before that file is changed, or use its command.':
-    'Claude Code 会自行写入 ~/.claude.json：修改该文件前请先关闭它，或使用其命令。',
-  'To keep the key out of the file, replace http_headers by bearer_token_env_var = "NAME_OF_A_VARIABLE".':
-    '如不想把密钥写入文件，请将 http_headers 替换为 bearer_token_env_var = "NAME_OF_A_VARIABLE"。',
 }

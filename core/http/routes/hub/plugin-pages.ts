@@ -19,6 +19,8 @@ export interface PluginPage {
 export interface PluginPageDeps {
   /** The pages that there are now. */
   readonly pages: () => readonly PluginPage[]
+  /** Chinese for texts of plugins, by the text. */
+  readonly words: () => Readonly<Record<string, string>>
 }
 
 const FOR_EVER = 'public, max-age=31536000, immutable'
@@ -37,19 +39,22 @@ const example = {
 }
 
 /** The pages that plugins add to the console, and their scripts. */
-export function pluginPageRoutes({ pages }: PluginPageDeps): Route[] {
+export function pluginPageRoutes({ pages, words }: PluginPageDeps): Route[] {
   return [
     route({
       method: 'GET',
       path: '/api/plugins/pages',
       access: 'user',
-      summary: 'The pages of plugins that you may see in the console',
+      summary: 'The pages of plugins that you may see in the console, and Chinese for what plugins say',
       tag: 'console',
       responses: {
         200: {
           description: 'The pages',
-          schema: z.object({ items: z.array(item) }),
-          example: { items: [example] },
+          schema: z.object({
+            items: z.array(item),
+            words: z.record(z.string(), z.string()).meta({ description: 'Chinese for texts of plugins, by the text' }),
+          }),
+          example: { items: [example], words: { 'No such order': '没有此订单' } },
         },
       },
       handle: ({ actor }) => ({
@@ -57,6 +62,7 @@ export function pluginPageRoutes({ pages }: PluginPageDeps): Route[] {
           items: pages()
             .filter(({ access }) => access === 'user' || actor.role === 'admin')
             .map(({ script: _, sha256, ...page }) => ({ ...page, script: scriptPath({ ...page, sha256 }) })),
+          words: words(),
         },
       }),
     }),
