@@ -69,7 +69,7 @@ export interface OpenMessage extends LinkLimits {
   readonly rights: { readonly networks: readonly string[]; readonly admin: boolean }
   /** It follows no redirect: a header is in its requests that is for that host alone. */
   readonly redirects?: 'none'
-  /** How the child's bytes arrive: by descriptors that the worker owns from now on, or through main. */
+  /** The way in which the child's bytes arrive: by descriptors that the worker owns from now on, or through main. */
   readonly child?:
     | { readonly kind: 'descriptors'; readonly pid: number; readonly read: number; readonly write: number }
     | { readonly kind: 'relay'; readonly pid: number }

@@ -101,7 +101,7 @@ export class Supervisor {
     return this.#servers.get(serverId)
   }
 
-  /** How many servers of an owner may have a process. */
+  /** Number of an owner's servers that may have a process. */
   stdioServersOf(ownerId: string): number {
     return [...this.#servers.values()].filter(
       ({ record }) => record.ownerId === ownerId && record.transport === 'stdio' && record.enabled,

@@ -83,7 +83,7 @@ export class WorkerPort {
     return this.#outdated
   }
 
-  /** Whether a connection may use this module here; false when the thread holds another version of it. */
+  /** True when a connection may use this module here; false when the thread has loaded another version of it. */
   takes(module: string): boolean {
     const [file = ''] = module.split('#')
     const known = this.#modules.get(file)

@@ -8,7 +8,7 @@ import { envelope, passedCapabilities, withoutEnvelope } from '../modern-envelop
 import type { CallerFrame } from '../protocol/frames.ts'
 import type { PendingCall } from './call.ts'
 
-/** What the request of a modern server says besides the call: who sends it, and whether its log messages are wanted. */
+/** The part of a modern request beside the call itself: who sends it, and whether its log messages are wanted. */
 interface SentBy {
   readonly hubVersion: string
   /** True when the server has declared that it logs. */

@@ -66,7 +66,7 @@ export function resolveInside(command: string): string {
   throw notFound(command, 'there is no such program')
 }
 
-/** Whether a program that is called by its name is there inside the sandbox. */
+/** True when a program that is called by its name exists inside the sandbox. */
 export function isInside(name: string): boolean {
   try {
     return resolveInside(name) !== ''

@@ -30,7 +30,7 @@ const POLL_MS = 5
 const NOBODY = 0
 const PROCESSES = 64
 
-/** What this machine can enforce on child processes. */
+/** The restrictions that this machine can enforce on child processes. */
 export interface ProbeResult {
   readonly level: SandboxLevel
   /** For people: what was found, or why level `full` is not available. */
@@ -39,7 +39,7 @@ export interface ProbeResult {
   readonly notes: readonly string[]
 }
 
-/** What the probe may use besides the runtime. */
+/** Parts of the hub that the probe may use besides the runtime. */
 export interface ProbeMeans {
   readonly makePair: MakePair
   readonly cgroups: SandboxCgroups | undefined

@@ -6,10 +6,10 @@ import type { UpstreamFace } from '../api.ts'
 /** Tool names in a warning; the tool list of a client with the capabilities has all. */
 const NAMED = 50
 
-/** Who shares a connection to a server and why, and which features clients may miss because of it. */
+/** Describes who shares a connection to a server and why, and which features clients may miss because of it. */
 export function sessionStatus(
   record: Pick<ServerRecord, 'session' | 'config'>,
-  /** The first text that it sent and that is no MCP message. */
+  /** The first text from the server that is no MCP message. */
   stray: string | undefined,
   face: UpstreamFace,
   /** Why some sessions use the shared connection instead of their own, if any do. */

@@ -17,7 +17,7 @@ const INSTALL_MS = 5 * 60_000
 const POLL_MS = 200
 const ANSWER_BYTES = 64 * 1024
 
-/** What to install, for which server. */
+/** An order to install a package for a server. */
 export interface InstallOrder {
   readonly serverId: string
   readonly confinement: SandboxPolicy

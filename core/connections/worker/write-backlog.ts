@@ -1,6 +1,6 @@
 /** A program that reads its stdin more slowly than it is written. */
 interface Unread {
-  /** How long it has read nothing of what waits for it, in milliseconds; 0 when nothing waits. */
+  /** Milliseconds for which it has read nothing of the waiting bytes; 0 when none wait. */
   stuckMs(): number
   /** Ends the program's pipe; its unread bytes are dropped. */
   unread(bytes: number): void
@@ -57,7 +57,7 @@ export class WriteBacklog {
     if (changed >= REPORTED_BYTES || (changed > 0 && this.#total === 0)) this.#reportNow()
   }
 
-  /** Whether the program may be written `more` bytes. Ends programs that read nothing where that makes room, itself too. */
+  /** True when `more` bytes may be written to the program. Ends programs that read nothing to make room, this one included. */
   makeRoom(program: Unread, more: number): boolean {
     const wanted = new Map(this.#bytes).set(program, (this.#bytes.get(program) ?? 0) + more)
     while (this.#total + more > this.#most) {

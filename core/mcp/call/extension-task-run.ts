@@ -9,7 +9,7 @@ import { isOver } from './task-state.ts'
 const INTERNAL_ERROR = -32603
 /** Most questions of one task. */
 const MOST_QUESTIONS = 64
-/** How long the client may take for the questions of one poll. */
+/** Longest time in which the client may answer the questions of one poll. */
 const ANSWER_MS = 10 * 60_000
 
 interface Question {

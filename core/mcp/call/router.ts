@@ -87,7 +87,7 @@ export class Router {
     ])
   }
 
-  /** Whether the hub knows a method. */
+  /** True when the hub knows a method. */
   has(method: string): boolean {
     return this.#methods.has(method)
   }

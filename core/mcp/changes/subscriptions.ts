@@ -28,7 +28,7 @@ import {
 
 /** Most subscriptions of one session or listen stream at a time. */
 const MAX_SUBSCRIPTIONS = 1_000
-/** How long a listen stream waits for the upstreams to confirm its subscriptions. */
+/** Longest wait of a listen stream for the upstreams to confirm its subscriptions. */
 const LISTEN_WAIT_MS = 1_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const UPDATED = 'notifications/resources/updated'

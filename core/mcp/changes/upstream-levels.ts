@@ -10,7 +10,7 @@ import { memberHas } from '../scope/capabilities.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
 
-/** How long a request waits for its server to accept a level. */
+/** Longest wait of a request for its server to accept a level. */
 const RAISE_WAIT_MS = 2_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const DEFAULT_LEVEL = logLevelOf('info')

@@ -14,7 +14,7 @@ import type { ScopedRequest } from './scoped-request.ts'
 import type { Introduction } from './session.ts'
 import type { SessionTable } from './sessions.ts'
 
-/** What `initialize` needs of the hub. */
+/** The parts of the hub that `initialize` uses. */
 export interface InitializeParts {
   readonly sessions: SessionTable
   readonly subscribers: Subscribers

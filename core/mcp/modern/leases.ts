@@ -182,7 +182,9 @@ function longestParked({ slots }: Pool): LeaseHolder | undefined {
   return longest
 }
 
-/** What tells the clients of a server apart: clients of one program by the user's credential alone. */
+/**
+ * Returns the fields that distinguish the clients of a server; two clients of one program differ only in the user's credential.
+ */
 function identity({ actor, clientName, clientVersion, capabilities }: LeaseClient): readonly JsonValue[] {
   const { userId, credential } = actor
   const by = credential.kind === 'key' ? credential.keyId : credential.kind === 'session' ? credential.familyId : ''

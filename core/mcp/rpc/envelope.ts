@@ -22,7 +22,7 @@ const NAMED: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = {
   'tasks/cancel': 'taskId',
 }
 
-/** What a modern request declares about itself and its client, taken out of its parameters. */
+/** The declarations of a modern request about itself and its client, taken out of its parameters. */
 export interface Envelope {
   readonly capabilities: JsonObject
   readonly clientName: string
@@ -30,7 +30,7 @@ export interface Envelope {
   /** As the client sent it; undefined when it wants no log messages. */
   readonly logLevel: JsonValue | undefined
   readonly progressToken: ProgressToken | undefined
-  /** What the client sends back from an earlier round. */
+  /** The state that the client sends back from an earlier round. */
   readonly requestState: JsonValue | undefined
   readonly inputResponses: JsonValue | undefined
   /** The parameters without the members above; `_meta` keeps foreign keys, such as trace context. */

@@ -59,7 +59,7 @@ export function readPlainResult(text: string): (IncomingResult & { readonly id: 
   }
 }
 
-/** Where the result stands, and the id beside it. */
+/** The bounds of the result in the text, and the id beside it. */
 interface Layout {
   readonly id: number
   readonly from: number

@@ -193,15 +193,15 @@ export class LegacyLink extends McpLink {
   }
 }
 
-/** What `initialize` is sent with. */
+/** The parameters of one `initialize`. */
 interface Attempt {
   readonly version: string
   readonly capabilities: JsonObject
 }
 
 /**
- * What to ask with after a refusal: without extensions where a server takes no capability that it does not know, and says
- * so; else with another version. Undefined when nothing is left.
+ * Returns the next attempt after a refusal: one without extensions when the error names them, since some servers reject unknown
+ * capabilities; else one with another version. Undefined when nothing is left to try.
  */
 function nextAttempt({ version, capabilities }: Attempt, error: unknown): Attempt | undefined {
   if (!(error instanceof HubError)) return undefined

@@ -140,7 +140,7 @@ export class ModernLink extends McpLink {
     }
   }
 
-  /** Where a request has its own stream, closing it cancels the request; otherwise a notification does. */
+  /** Cancels a request: by closing its stream where it has its own, otherwise by a notification. */
   protected sendCancelled(id: number, reason: string): void {
     const { link } = this
     if (link?.abandoned) return link.abandoned(id)
