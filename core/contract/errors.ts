@@ -16,7 +16,7 @@ export interface FieldError {
 /** Optional parts of a `HubError`. */
 export interface HubErrorOptions<C extends ErrorCode = ErrorCode> {
   readonly cause?: unknown
-  /** What the reader can do about it, as one sentence. Default: the code's entry in `REMEDIES`. */
+  /** Advice for the reader, in one sentence. Default: the code's entry in `REMEDIES`. */
   readonly hint?: string
   readonly errors?: readonly FieldError[]
   /** Seconds after which a retry may succeed; sent as `Retry-After`, and under `/mcp` also as `data.retryAfter`. */

@@ -4,11 +4,11 @@ import type { JsonObject } from './json.ts'
 import type { Actor, ConnectionState, Role, UserActor } from './records.ts'
 
 /**
- * Servers or groups in the rights of an actor, as the API has them: what the actor may not see is missing. `ref`: a name, or
- * `owner~name`. Changes have audit records that name the plugin. Rejects with the errors of the routes.
+ * Servers or groups within the rights of an actor, as the API returns them: those that the actor may not see are missing.
+ * `ref`: a name, or `owner~name`. Changes have audit records that name the plugin. Rejects with the errors of the routes.
  */
 export interface PluginRecords<Found, Listed = Found> {
-  /** Those that the actor owns. */
+  /** The records that the actor owns. */
   list(actor: Actor): Promise<readonly Listed[]>
   find(actor: Actor, ref: string): Promise<Found>
   create(actor: Actor, body: JsonObject): Promise<Found>

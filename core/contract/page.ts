@@ -17,6 +17,6 @@ export interface PageContribution {
   readonly module: string
   /** Name of the custom element that the module defines, such as `my-plugin-orders`. */
   readonly element: string
-  /** Who sees the page. The module itself protects nothing: the routes that it calls do. */
+  /** The users who see the page. The module itself protects nothing: the routes that it calls do. */
   readonly access: 'user' | 'admin'
 }

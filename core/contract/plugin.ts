@@ -52,7 +52,7 @@ export interface PluginMetrics {
   gauge(name: string, value: number, labels?: Readonly<Record<string, string>>): void
 }
 
-/** What `setup` gets; valid until the plugin stops. */
+/** The argument of `setup`; valid until the plugin stops. */
 export interface PluginContext<Config> {
   readonly config: Config
   /** Aborts when the plugin stops. */

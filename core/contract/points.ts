@@ -127,7 +127,7 @@ export interface ScopeView extends ScopeInfo {
   readonly tools: readonly ScopeTool[]
   /** At most three of their names that a misspelt one may have meant. */
   near(name: string): readonly string[]
-  /** Whether the caller may still use what a result came from. Ask again before each use of a kept result. */
+  /** True while the caller may use the source of a result. Ask again before each use of a kept result. */
   permits(source: ResultSource): boolean
 }
 
@@ -213,22 +213,22 @@ export interface ImportSource {
   readonly label: string
   readonly places: ClientConfig['places']
   /**
-   * Of its files that are no JSON. The hub then parses a text of which `reads` is true, in a thread and with limits, and gives
-   * `read` the value: times, `inf`, `nan` and integers that a double cannot hold are texts in it. Default: `read` gets the text.
+   * Format of its files, if not JSON. The hub then parses a text for which `reads` is true, in a thread, with limits, and passes
+   * the value to `read`: times, `inf`, `nan` and integers that a double cannot hold are texts. Default: `read` gets the text.
    */
   readonly format?: 'toml' | 'yaml'
   /** The member of an entry that switches its server off in the program. Default: the program has none. */
   readonly off?: { readonly field: string; readonly value: boolean }
   /**
-   * Whether a document is one of its files: a text of at most 256 KiB, or the value of a JSON text. Is asked in the main thread
-   * for every document: a regular expression must not run over the same blanks again and again.
+   * True when a document is one of its files: a text of at most 256 KiB, or the value of a JSON text. It runs in the main
+   * thread for every document, so a regular expression must not scan the same blanks again and again.
    */
   reads(document: JsonValue): boolean
   /** Throws an Error whose message says what is wrong with the document. */
   read(document: JsonValue): ImportedFile | Promise<ImportedFile>
 }
 
-/** What a file brings. */
+/** The content of a file. */
 export interface ImportedFile {
   readonly servers: readonly ImportedServer[]
   readonly notCarried: readonly NotCarried[]

@@ -185,7 +185,7 @@ export const REMEDIES: Readonly<Record<HubErrorCode, string>> = {
   client_capability_missing: 'Use a client that offers what the server asks for.',
 }
 
-/** What to do about this error. None for an internal error: its response has only the request's id. */
+/** Returns the advice for an error; for an internal error only its own hint: its response has nothing but the id of the request. */
 export function remedyOf(error: HubError): string | undefined {
   if (error.code === 'internal') return error.hint
   return error.hint ?? error.own?.remedy ?? REMEDIES[error.code as HubErrorCode]

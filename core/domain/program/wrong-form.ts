@@ -47,7 +47,7 @@ export function wrongForm(body: JsonObject, place: ServerPlace): WrongForm | und
   return { ...form, suggestion: { ...suggestion, transport: null } }
 }
 
-/** What the steps of rewriting a command have found. */
+/** The findings of the steps that rewrite a command. */
 class Findings {
   readonly reasons: string[] = []
   field: 'command' | 'args' = 'args'
