@@ -26,14 +26,14 @@ const MODELSCOPE = 'modelscope'
 const LABEL_CHARACTERS = 100
 const SEPARATOR_CHARACTERS = 16
 
-/** Whether a document is the settings file of a hub: it names users, groups or access keys beside its servers. */
+/** True when a document is the settings file of a hub: it names users, groups or access keys beside its servers. */
 export function isHubDocument(document: JsonValue): document is JsonObject {
   if (!isJsonObject(document)) return false
   const has = (name: string) => document[name] !== null && typeof document[name] === 'object'
   return has('users') || has('bearerKeys') || has('groups') || (has('mcpServers') && has('systemConfig'))
 }
 
-/** How many users, servers, groups and keys a hub's document names, counted before any of them is read. */
+/** Number of users, servers, groups and keys that a hub's document names, counted before any of them is read. */
 export function namedIn(document: JsonObject): number {
   const { users, mcpServers, servers, groups, bearerKeys } = document
   return [users, mcpServers ?? servers, groups, bearerKeys].reduce<number>(
@@ -216,7 +216,7 @@ const OF_THE_HUB: Readonly<Record<string, readonly [what: string, instead: strin
   assistant: ['settings of assistants', 'Set ASSISTANT_ENABLED and ASSISTANT_API_KEY.'],
 }
 
-/** What of a setting of the hub is not carried by another part of the import. */
+/** Returns the part of a hub's setting that no other part of the import carries. */
 function uncarried(name: string, value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value
   if (name === 'assistant') return besideEndpoints(value)

@@ -56,7 +56,7 @@ async function replaceOwned(
   })
 }
 
-/** What the body names of the same document has its new name by now. */
+/** Replaces names that the body takes from the same document by the new names of these items. */
 function renamedRefs(scope: ImportScope, kind: OwnedItemKind, body: JsonObject): JsonObject {
   if (kind === 'rule' && Array.isArray(body.channels)) {
     const channels = body.channels.map(name => (typeof name === 'string' ? scope.nameOf('channel', name) : name))

@@ -17,7 +17,7 @@ import type { ImportContent, ImportItem } from './import-items.ts'
 import type { ImportOptions } from './import-scope.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 
-/** What the reading of documents needs. */
+/** The functions that the reading of documents uses. */
 export interface ImportReaderDeps {
   /** By the program's name. */
   sources(): ReadonlyMap<string, ImportSource>
@@ -27,11 +27,11 @@ export interface ImportReaderDeps {
   readDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }>
 }
 
-/** Of administrators, and of others, whose servers are far fewer. */
+/** Most items, for administrators and for others, who may have far fewer servers. */
 const MOST_ITEMS = { admin: 2_000, user: 500 }
-/** Of a document that came as JSON: what is in a body of 128 KiB at most, or was counted when it was parsed. */
+/** Limits of a document that came as JSON: it was in a body of 128 KiB at most, or was counted when it was parsed. */
 const DOCUMENT_JSON: JsonLimits = { ...SERVER_JSON, members: 70_000, characters: 16 * 1024 * 1024 }
-/** What is not carried is named one by one up to this number; a file can have ten thousand fields that are unknown. */
+/** Most things not carried that are named one by one; a file can have ten thousand unknown fields. */
 const MOST_NAMED = 1_000
 
 /** Reads a document: an export, the settings of a hub or of a client, a command line, or a URL. */

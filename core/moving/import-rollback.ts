@@ -12,17 +12,17 @@ import type { MadeItem } from './import-items.ts'
 
 type Named = Pick<MadeItem, 'kind' | 'name'>
 
-/** What was taken back of an import, and what was not. */
+/** The result of a rollback: the items that were taken back, and those that were not. */
 export interface Rollback {
   readonly removed: readonly Named[]
-  /** What the import had replaced, which is there again. */
+  /** Items that the import had replaced, and that are restored. */
   readonly restored: readonly Named[]
   readonly kept: readonly (Named & { readonly why: string })[]
-  /** Somebody had removed it before. */
+  /** Items that somebody had removed before. */
   readonly gone: readonly Named[]
 }
 
-/** What taking back works on. */
+/** The parts of the hub that a rollback uses. */
 export interface RollbackParts extends TogetherParts {
   readonly records: ReturnType<MovingKinds>
 }
@@ -66,7 +66,7 @@ async function takeOneBack(
   }
 }
 
-/** What an item has replaced. Throws `import_not_found` when it is not kept any more. */
+/** Returns the state that an item replaced. Throws `import_not_found` when it is not kept any more. */
 async function beforeOf(
   { registry }: RollbackParts,
   { userId }: UserActor,
@@ -78,12 +78,12 @@ async function beforeOf(
   return JSON.parse(text) as Before
 }
 
-/** What was replaced: `body` of a record, with its secrets, or a value. */
+/** The replaced state: `body` of a record, with its secrets, or a value. */
 interface Before {
   readonly body?: JsonObject
   readonly template?: TemplateOrigin
   readonly value?: JsonValue
-  /** Of a rule, channel or endpoint; those of earlier imports do not say it, and get no rights. */
+  /** Limits of a rule, channel or endpoint; earlier imports did not record them, and their items get no rights. */
   readonly limit?: SettingLimit
 }
 
@@ -151,7 +151,7 @@ const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
   endpoint: undoOwned('endpoint'),
 }
 
-/** Of what is gone nothing can be put back. */
+/** A thing that is gone and replaced nothing needs no rollback. */
 function changedOr(present: unknown, before: Before | undefined): 'changed' | 'gone' {
   return present === undefined && before === undefined ? 'gone' : 'changed'
 }

@@ -23,7 +23,7 @@ import { type ImportOptions, type ImportOutcome, ImportScope } from './import-sc
 import { thingsOfItems, thingsOfMade } from './import-things.ts'
 import { ImportTurns } from './import-turns.ts'
 
-/** What imports need. */
+/** The parts of the hub that imports use. */
 export interface ImportDeps extends ImportReaderDeps {
   readonly store: Store
   readonly within: OpenRegistry['within']
@@ -33,11 +33,11 @@ export interface ImportDeps extends ImportReaderDeps {
   readonly settings: Pick<Registry['settings'], 'openUserSecret'>
 }
 
-/** What an import would do. */
+/** The plan of an import. */
 export interface ImportPlan {
-  /** Which program's document it is. */
+  /** The program whose document it is. */
   readonly source: string
-  /** The same only for the same document, wishes and outcome. */
+  /** Two plans have the same hash only for the same document, options and outcome. */
   readonly planHash: string
   readonly items: readonly ImportOutcome[]
   readonly notCarried: readonly NotCarried[]
@@ -194,7 +194,9 @@ export class Imports implements ImportService {
   }
 }
 
-/** Of all that the plan depends on, item by item, so that others are answered in between: one can hold 16 MiB. */
+/**
+ * Hashes everything that the plan depends on, item by item, so that others are answered in between: one item can hold 16 MiB.
+ */
 async function hashOf(
   items: readonly ImportItem[],
   outcomes: readonly ImportOutcome[],

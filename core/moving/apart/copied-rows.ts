@@ -6,9 +6,9 @@ import { type AnyTables, insertRows, page, type RowFilter, type StoredRow } from
 import { BACKED_UP, type StoredTable } from '../rows/tables.ts'
 import type { CopiedRows } from './apart.ts'
 
-/** Which things some work reads and writes. */
+/** The things that some work reads and writes. */
 export interface Things {
-  /** Ids of users. All that these own is copied. */
+  /** Ids of users. Everything that they own is copied. */
   readonly owners: readonly string[]
   /** Case-folded names of other users whose things are copied too. */
   readonly ownerNames: readonly string[]

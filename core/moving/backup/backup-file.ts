@@ -13,7 +13,7 @@ import type { StoredRow } from '../rows/rows.ts'
 /** First line of a backup. */
 export interface BackupHeader {
   readonly format: 'patchbay-backup'
-  /** Of this format. */
+  /** Version of this format. */
   readonly version: number
   /** The version of the hub. */
   readonly hub: string
@@ -40,7 +40,7 @@ export type BackupPart =
   | { readonly settings: BackedUpSettings }
   | { readonly table: string; readonly row: StoredRow }
 
-/** What a backup holds. */
+/** The content of a backup. */
 export interface BackupContent {
   readonly header: BackupHeader
   readonly settings?: BackedUpSettings

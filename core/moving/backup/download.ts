@@ -12,7 +12,7 @@ export interface BackupDownloads {
   make(): Promise<ReadableStream<Uint8Array>>
 }
 
-/** Where the hub keeps what is backed up. */
+/** The places of everything that is backed up. */
 export interface BackupPlaces {
   readonly dataDir: string
   readonly databaseUrl?: string | undefined

@@ -89,7 +89,7 @@ class Batch {
   }
 }
 
-/** Whether nobody has used a store: it has no named user, and nothing but what the settings file holds. */
+/** True when nobody has used a store: it has no named user, and nothing besides the content of the settings file. */
 export async function isUnused(store: Store): Promise<boolean> {
   return read(store, async db => {
     const named = await db.selectFrom('user').select('id').where('name', 'is not', null).executeTakeFirst()
