@@ -8,7 +8,7 @@ export interface PluginAbout {
   readonly version?: string
   /** JSON Schema of its configuration. */
   readonly configSchema?: JsonObject
-  /** Whether it takes a configuration at all. */
+  /** True when it takes a configuration. */
   readonly configurable: boolean
   readonly needs?: readonly string[]
   /** The numbers of its definition. */

@@ -331,7 +331,7 @@ export class PluginHost {
     await this.#stopDependents(slot)
   }
 
-  /** Those that need a plugin stop with it, and wait until it is back. */
+  /** Stops the plugins that need this one; they wait until it is back. */
   async #stopDependents({ name }: Slot): Promise<void> {
     if (this.#isEnding) return
     for (const other of this.#slots) {

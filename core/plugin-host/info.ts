@@ -17,7 +17,7 @@ export interface PluginInfo {
   readonly code?: ErrorCode
   /** The same in words. */
   readonly message?: string
-  /** Of the failure. */
+  /** Stack of the failure. */
   readonly stack?: string
   /** As the plugin calls it. */
   readonly version?: string
@@ -43,7 +43,7 @@ export interface PluginInfo {
   readonly failedJobs?: number
 }
 
-/** What administrators see of a slot. */
+/** Describes a slot for administrators. */
 export function infoOf(slot: Slot, isWaiting: (point: string, key: string) => boolean = () => false): PluginInfo {
   const { name, state, isolated, sha256, code, message, stack, about, starts, startedAt } = slot
   const { config } = slot.entry
@@ -76,7 +76,7 @@ function ownThings({ routes, limits, failedJobs }: Slot, waiting: readonly strin
   }
 }
 
-/** What is known of the schema of a plugin's configuration. */
+/** Returns the schema of a plugin's configuration, as far as it is known. */
 export function shapeOf({ about }: Slot): ConfigShape {
   return about === undefined ? 'unread' : about.configSchema
 }

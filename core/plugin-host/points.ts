@@ -39,7 +39,7 @@ export class PointTable {
     return MAIN_ONLY_POINTS.includes(point) || this.#owned.get(point)?.main === true
   }
 
-  /** Who has the point; undefined for the hub's own, and where nobody who runs has it. */
+  /** Name of the running plugin that has the point; undefined for the hub's own points, and where no running plugin has it. */
   ownerOf(point: string): string | undefined {
     return this.#owned.get(point)?.plugin
   }

@@ -5,7 +5,7 @@ import { addressesIn, refuseMovedSecrets } from '../domain/server/moved-secrets.
 import { isSecretName, looksMasked, maskSecret } from '../domain/server/secrets.ts'
 import { validationError } from '../domain/validation-error.ts'
 
-/** What is known of the schema of a configuration; `unread`: the plugin's module was never loaded. */
+/** The schema of a configuration, if it has one; `unread`: the plugin's module was never loaded. */
 export type ConfigShape = JsonObject | undefined | 'unread'
 
 /** Parts of a schema that are looked into. */

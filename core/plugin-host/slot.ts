@@ -93,7 +93,9 @@ export function noteFailure(slot: Slot, error: unknown): string {
   return slot.message
 }
 
-/** Of an error that somebody must find in the plugin's code; a refused configuration has none worth showing. */
+/**
+ * Returns the stack of an error, which helps to find it in the plugin's code; a refused configuration has none worth showing.
+ */
 function stackOf(error: unknown): string | undefined {
   return error instanceof Error && !(error instanceof HubError || error instanceof MissingNeeds)
     ? visibleText(error.stack?.slice(0, 8_000) ?? '')

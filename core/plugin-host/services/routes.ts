@@ -107,7 +107,7 @@ function checked(
   return undefined
 }
 
-/** What a body or a query has that its schema does not name is a mistake, as in the hub's own routes. */
+/** Reports fields of a body or a query that its schema does not name, as the hub's own routes do. */
 function unknownFields(value: unknown, part: Part, written: JsonObject | undefined): FieldError[] {
   const { properties, additionalProperties = false } = written ?? {}
   if (part === 'params' || additionalProperties !== false || !isJsonObject(properties)) return []

@@ -16,7 +16,7 @@ import { ownErrors } from './own-errors.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
 import { Threads } from './thread.ts'
 
-/** What the hub lends to plugins. */
+/** The parts of the hub that plugins use. */
 export interface HubServices extends HubParts {
   readonly store: Store
   readonly settings: KeptIn
@@ -27,7 +27,7 @@ export interface HubServices extends HubParts {
   variable(name: string): string | undefined
 }
 
-/** What the services of one plugin need. */
+/** The parts that the services of one plugin use. */
 export interface ServiceParts {
   readonly isBundled: boolean
   /** Throws where the hub lends nothing. */
