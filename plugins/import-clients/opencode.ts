@@ -38,7 +38,7 @@ const MOST_NAMES = 5
 
 interface Switches {
   readonly rules: Map<string, boolean>
-  /** Where each rule stands. */
+  /** The place of each rule. */
   readonly places: Map<string, string>
 }
 
