@@ -221,5 +221,5 @@ export const alerts: Readonly<Record<string, string>> = {
   'Both have the same.': '两者相同。',
   differs: '不同',
   'Look at it and save it to give it yours.': '检查并保存后即获得您的权限。',
-  'Enter its secrets anew and save it to give it yours.': '重新输入密文并保存后即获得您的权限。',
+  'Enter its secrets again and save it to give it yours.': '重新输入密文并保存后即获得您的权限。',
 }

@@ -174,7 +174,7 @@ export const server: Readonly<Record<string, string>> = {
   'for {time}': '已持续 {time}',
   'Try now': '立即重试',
   'More actions': '更多操作',
-  'Read its lists anew': '重新读取列表',
+  'Refresh its lists': '重新读取列表',
   Overview: '概览',
   Prompts: '提示词',
   Resources: '资源',
@@ -289,7 +289,7 @@ export const server: Readonly<Record<string, string>> = {
   'Tools that the server adds stay off': '服务器新增的工具将保持关闭',
   'Switch on': '打开',
   'Switch off': '关闭',
-  'Rename or describe anew': '重命名或改写描述',
+  'Change name or description': '重命名或改写描述',
   'As the server has it': '恢复服务器的定义',
   'The server has changed what this tool says of itself. It cannot be called until you approve the new definition.':
     '服务器更改了此工具的定义。在您批准新定义之前无法调用。',

@@ -101,7 +101,7 @@ class PbPageServer extends PbPage {
         : html`<button type="button" class="btn pri" ?disabled=${isOff || needsReview} @click=${act('start')}>${icon('play')}${this.busy === 'start' ? t('Starting') : t('Start server')}</button>`
     }${menu(t('More actions'), [
       { label: again, icon: 'rotate-cw', disabled: isOff || !runs, action: act('restart') },
-      { label: t('Read its lists anew'), icon: 'list-restart', disabled: isOff || !runs, action: act('refresh') },
+      { label: t('Refresh its lists'), icon: 'list-restart', disabled: isOff || !runs, action: act('refresh') },
       { label: t('Settings'), icon: 'settings-2', action: () => this.#open('settings') },
       {
         label: t('Delete server'),
