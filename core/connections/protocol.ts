@@ -18,7 +18,7 @@ export type ToWorker =
   | { readonly type: 'refresh'; readonly conn: number; readonly kinds?: readonly ListKind[] }
   /** The latest part of a list was accepted, and the next may be sent; `full`: no more of that list. */
   | { readonly type: 'list-taken'; readonly conn: number; readonly kind: ListKind; readonly full?: string }
-  /** A long result of the owner was handled, and so many bytes may be sent again. */
+  /** A long result of the owner was handled, and this many more bytes may be sent. */
   | { readonly type: 'result-taken'; readonly owner: string; readonly bytes: number }
   /** All threads together hold too much for programs of this owner: the one with `least` bytes or more is ended. */
   | { readonly type: 'end-largest'; readonly owner: string; readonly least: number }

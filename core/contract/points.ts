@@ -121,7 +121,7 @@ export interface ScopeInfo extends Required<Pick<ResolvedGroup, 'kind' | 'group'
 export interface ScopeView extends ScopeInfo {
   /** The same for the requests of one caller at one path, and for no others. */
   readonly key: string
-  /** The caller shows at most so many characters of a result's text. */
+  /** Most characters of a result's text that the caller shows. */
   readonly resultCharacters?: number
   /** The members' tools that are listed for this caller. The same array while nothing of them has changed. */
   readonly tools: readonly ScopeTool[]

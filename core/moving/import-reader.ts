@@ -83,7 +83,7 @@ export class ImportReader {
     return undefined
   }
 
-  /** Undefined for what is none of its files. */
+  /** Undefined for a document that is none of its files. */
   async #readBy(
     reader: ImportSource,
     document: JsonValue,

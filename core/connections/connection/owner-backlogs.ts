@@ -24,7 +24,7 @@ export class OwnerBacklogs {
     this.#most = most
   }
 
-  /** A thread has so many bytes for programs of this owner, `largest` of them for one. */
+  /** The programs of this owner in a thread have `bytes` unread bytes, and one of them has `largest`. */
   set(thread: Thread, owner: string, bytes: number, largest: number): void {
     const threads = this.#byOwner.get(owner) ?? new Map<Thread, Backlog>()
     this.#byOwner.set(owner, threads)

@@ -23,7 +23,7 @@ export interface PortClient {
 export interface PortEvents {
   /** The thread has ended, for any reason; called once. */
   down(port: WorkerPort, detail: string): void
-  /** Programs of this owner in the thread have not read so many bytes, `largest` of them are for one. */
+  /** The programs of this owner in the thread have `bytes` unread bytes, and one of them has `largest`. */
   backlog(port: WorkerPort, owner: string, bytes: number, largest: number): void
   /** A message arrived from the thread; its length in characters. */
   received(characters: number): void

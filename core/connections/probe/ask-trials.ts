@@ -5,7 +5,7 @@ import type { AskTrials, ConnectionCaller } from '../../domain/session-scope.ts'
 const PLACED_MS = 10 * 60_000
 /** Longest time that other calls of a user wait for what its first call of a tool finds out. */
 const SETTLES_MS = 5_000
-/** Callers that are held per server; those unused longest give way. */
+/** Callers that are held per server; the least recently used are dropped first. */
 const MOST_CALLERS = 10_000
 /** Above this number of findings all are dropped, and each tool is tried again. */
 const MOST_FINDINGS = 15_000

@@ -34,7 +34,7 @@ const FRESH_MS = 2_000
 const ONE_ONLY: WireError = { code: 'connection_lost', message: 'The server serves one connection at a time' }
 const TOOLS_CHANGED = listChanged('tools')
 
-/** To whom a connection belongs: one client session, one lease, or all calls of one user. */
+/** The owner of a connection: one client session, one lease, or all calls of one user. */
 export interface DedicatedTo {
   readonly key: string
   readonly kind: SessionBinding['kind']

@@ -19,7 +19,7 @@ export interface Exchange {
   readonly clientName?: string
   /** The version in its `clientInfo`. */
   readonly clientVersion?: string | undefined
-  /** The caller shows at most so many characters of a result's text; absent: all. */
+  /** Most characters of a result's text that the caller shows; absent: all. */
   readonly resultCharacters?: number
   readonly method: string
   readonly params: JsonObject | undefined

@@ -23,7 +23,7 @@ export interface PathClientOptions {
   readonly path: string
   /** In records of calls. */
   readonly clientName: string
-  /** It shows at most so many characters of a result's text. */
+  /** Most characters of a result's text that it shows. */
   readonly resultCharacters?: number
   /** The list of tools may differ now. */
   changed(): void

@@ -127,7 +127,7 @@ export class StoredSessions implements SessionRecords {
       await work()
       return true
     } catch (error) {
-      this.#log.warn('The open sessions could not be stored; clients may have to initialize anew after a restart', {
+      this.#log.warn('The open sessions could not be stored; clients may have to initialize again after a restart', {
         error: String(error),
       })
       return false

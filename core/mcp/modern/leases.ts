@@ -14,7 +14,7 @@ const IDLE_MS = 60_000
 /** After so long a wait, the call that has been parked longest is ended. */
 const PATIENCE_MS = 500
 const MAX_WAIT_MS = 30_000
-/** Unused connections end early when one user's clients have so many to one server. */
+/** Number of connections of one user's clients to one server from which unused ones end early. */
 const MOST_PER_SERVER = 4 * LIMITS.leasesPerUser
 
 /** A client that is asked, as its request describes it. */
