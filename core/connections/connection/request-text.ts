@@ -62,8 +62,8 @@ function modernRequestText(
   // A legacy client does not know these members, and must not set them in the hub's name.
   const { _meta, inputResponses: _, requestState: __, ...rest } = params ?? {}
   const known = typeof _meta === 'object' && _meta !== null && !Array.isArray(_meta) ? withoutEnvelope(_meta) : {}
-  const asked = server.logs && notification !== undefined && session ? (session.logLevel ?? 'info') : undefined
-  const own = envelope(server.hubVersion, declaredCapabilities(request), modern ? modern.logLevel : asked)
+  const requestedLevel = server.logs && notification !== undefined && session ? (session.logLevel ?? 'info') : undefined
+  const own = envelope(server.hubVersion, declaredCapabilities(request), modern ? modern.logLevel : requestedLevel)
   // Only the hub itself writes them into the parameters: a task that it runs has questions of its own.
   const ofTask = tasks && method === 'tasks/update' && params?.inputResponses !== undefined ? params : undefined
   const { inputResponses, requestState } = ofTask ?? modern ?? input ?? {}

@@ -194,8 +194,8 @@ async function runReport({ makePair, cgroups }: ProbeMeans, enclosure: Enclosure
     const line = await within(firstLine(running.stdout), REPORT_MS)
     if (line === undefined) return { trouble: `the reporting program said nothing within ${REPORT_MS} ms` }
     if (line === '') {
-      const said = (await within(words, REPORT_MS)) ?? ''
-      return { trouble: `the sandbox could not be entered: ${said.trim().slice(0, 300) || 'no reason was given'}` }
+      const reason = (await within(words, REPORT_MS)) ?? ''
+      return { trouble: `the sandbox could not be entered: ${reason.trim().slice(0, 300) || 'no reason was given'}` }
     }
     tree = processesBelow(running.pid)
     const report = JSON.parse(line) as Report

@@ -205,8 +205,8 @@ function installEnv(registry: string): Record<string, string> {
 
 function readOutcome(words: string): InstalledProgram | undefined {
   try {
-    const said: unknown = JSON.parse(words.trim().split('\n').at(-1) ?? '')
-    return isJsonObject(said) ? asProgram(said) : undefined
+    const parsed: unknown = JSON.parse(words.trim().split('\n').at(-1) ?? '')
+    return isJsonObject(parsed) ? asProgram(parsed) : undefined
   } catch {
     return undefined
   }

@@ -136,12 +136,12 @@ export class UpstreamLevels {
     const older = scope.face(serverId).side === 'older'
     const request = { method: 'logging/setLevel', params, older, ...(session ? { session } : {}) }
     const { reply } = this.#upstreams.request(serverId, request)
-    const heard = reply.then(({ kind }) => {
+    const answered = reply.then(({ kind }) => {
       if (kind !== 'result' && this.#lastSentLevels.get(key) === rank) this.#lastSentLevels.delete(key)
     })
     const late = Promise.withResolvers<void>()
     const timer = setTimeout(late.resolve, RAISE_WAIT_MS)
-    return Promise.race([heard, late.promise]).finally(() => clearTimeout(timer))
+    return Promise.race([answered, late.promise]).finally(() => clearTimeout(timer))
   }
 
   /** The most verbose level of the sessions on a connection to a server; undefined when no session uses it. */

@@ -83,12 +83,13 @@ export class Leases {
   take(server: ServerRecord, face: ServerFace, holder: LeaseHolder, tool?: string): Lease | Promise<Lease> | undefined {
     const { userId } = holder.actor
     if (server.session === 'per-user') return { binding: userBinding(userId), release() {} }
-    const asked = askable(holder.capabilities)
+    const declared = askable(holder.capabilities)
     const key = JSON.stringify([server.id, ...identity(holder)])
-    if (tool !== undefined && canBeAsked(asked)) face.trials?.place({ id: key, userId, capabilities: asked }, tool)
-    if (!needsOwnConnection(server, { id: key, capabilities: asked }, face)) return undefined
+    if (tool !== undefined && canBeAsked(declared))
+      face.trials?.place({ id: key, userId, capabilities: declared }, tool)
+    if (!needsOwnConnection(server, { id: key, capabilities: declared }, face)) return undefined
     // A call that only finds out whether the server asks does not wait for that.
-    const trial = !needsOwnConnection(server, { id: '', capabilities: asked }, face)
+    const trial = !needsOwnConnection(server, { id: '', capabilities: declared }, face)
     const pool = this.#pools.get(key) ?? { serverId: server.id, userId, slots: [], waiting: [] }
     this.#pools.set(key, pool)
     const free = pool.slots.find(slot => slot.holder === undefined)
@@ -96,7 +97,7 @@ export class Leases {
     if (free) return this.#give(pool, free, holder)
     if (pool.slots.length < LIMITS.leasesPerUser) {
       const id = `lease-${randomBytes(12).toString('base64url')}`
-      const binding = { id, userId, kind: 'lease', capabilities: asked, protocolVersion: MODERN_VERSION } as const
+      const binding = { id, userId, kind: 'lease', capabilities: declared, protocolVersion: MODERN_VERSION } as const
       const slot: Slot = { binding, holder: undefined, idleSinceMs: 0 }
       this.#makeRoom(pool)
       pool.slots.push(slot)

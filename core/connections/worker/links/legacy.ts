@@ -223,10 +223,10 @@ function readHandshake(result: JsonValue): Handshake {
   const { serverInfo, capabilities, instructions } = result
   const protocolVersion = result.protocolVersion === DRAFT_VERSION ? LEGACY_VERSIONS[0] : result.protocolVersion
   if (typeof protocolVersion !== 'string' || !LEGACY_VERSIONS.some(known => known === protocolVersion)) {
-    const said = cutShort(JSON.stringify(protocolVersion ?? null), 60)
+    const shown = cutShort(JSON.stringify(protocolVersion ?? null), 60)
     throw new HubError(
       'upstream_protocol',
-      `The server answered initialize with protocol version ${said}; the hub speaks ${LEGACY_VERSIONS.join(', ')}`,
+      `The server answered initialize with protocol version ${shown}; the hub speaks ${LEGACY_VERSIONS.join(', ')}`,
     )
   }
   return {

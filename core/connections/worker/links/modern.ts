@@ -154,11 +154,11 @@ export class ModernLink extends McpLink {
       const form = resultType === 'task' ? 'task' : 'input'
       this.context.frame({ kind: 'result', id, form, text: result.text })
     } else if (resultType !== 'complete') {
-      const said = cutShort(JSON.stringify(resultType), 80)
+      const shown = cutShort(JSON.stringify(resultType), 80)
       this.fail(
         id,
         'upstream_protocol',
-        `The server answered with a result of the type ${said}, which nobody asked for`,
+        `The server answered with a result of the type ${shown}, which nobody asked for`,
       )
     } else {
       const { text, value } = this.normalized(call, result)
