@@ -74,8 +74,8 @@ export class HubError<C extends ErrorCode = ErrorCode> extends Error {
    * known. For an offline server also only where it is known, since a stopped one does not come back by itself.
    */
   get retryAfter(): number | undefined {
-    const asked = this.data?.retryAfterSeconds
-    const seconds = this.retryAfterSeconds ?? (typeof asked === 'number' ? asked : undefined)
+    const given = this.data?.retryAfterSeconds
+    const seconds = this.retryAfterSeconds ?? (typeof given === 'number' ? given : undefined)
     const always = (this.status === 429 || this.status === 503) && this.code !== 'server_offline'
     if (seconds === undefined && !always) return undefined
     return Math.max(1, Math.ceil(seconds ?? 1))
