@@ -52,8 +52,8 @@ export class ToolRules {
 
   /** Undefined when no rule fits. */
   #isOn(fits: (rule: string, entry: Rule) => boolean): boolean | undefined {
-    const said = this.#orders.flatMap(order => order.findLast(entry => fits(entry[0], entry))?.[1] ?? [])
-    return said.length === 0 ? undefined : said.every(Boolean)
+    const verdicts = this.#orders.flatMap(order => order.findLast(entry => fits(entry[0], entry))?.[1] ?? [])
+    return verdicts.length === 0 ? undefined : verdicts.every(Boolean)
   }
 
   /** True when it may fit a name that begins with the prefix: the text before its first `*` does not contradict the prefix. */
