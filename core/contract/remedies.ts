@@ -140,7 +140,7 @@ export const REMEDIES: Readonly<Record<HubErrorCode, string>> = {
   overloaded: 'Repeat after the time in Retry-After.',
   storage_busy: 'Repeat after the time in Retry-After.',
   market_unavailable: 'Try again in a moment; GET /api/market/sources says what is wrong with the source.',
-  storage_unavailable: 'Check the database; the hub goes on by itself when it answers again.',
+  storage_unavailable: 'Check the database; the hub continues by itself when it answers again.',
   history_unavailable: 'Try again in a moment; the log says why the history failed.',
   upstream_timeout: 'Raise the server’s "timeout", or ask it for less.',
   upstream_init_timeout: 'Look at the server’s log; raise its "startTimeout" if it only starts slowly.',

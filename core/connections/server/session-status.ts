@@ -69,8 +69,8 @@ function sessionOf(
   if (face.single) return { mode, kind: 'shared', why: 'serves one connection at a time: all share it' }
   if (face.kind === 'remote')
     return { mode, kind: 'per-session', why: 'may ask its client: own connection per session that can be asked' }
-  if (probing) return { mode, kind: 'shared', why: 'is being looked at, whether it asks its client' }
+  if (probing) return { mode, kind: 'shared', why: 'is being checked for server requests' }
   if (face.known) return { mode, kind: 'shared', why: 'was not seen to ask its client: one process for all' }
-  const why = face.failure === undefined ? 'was not yet looked at' : `could not be looked at: ${face.failure}`
+  const why = face.failure === undefined ? 'was not checked yet' : `could not be checked: ${face.failure}`
   return { mode, kind: 'shared', why: `${why}: one process for all` }
 }

@@ -169,7 +169,7 @@ class PbPageServer extends PbPage {
         : html`<div class="callout">${icon('eye')}<p>${t('This server belongs to {owner}. You can use it; only its owner changes it.', { owner: server.owner })}</p></div>`
     }${
       server.origin === 'file'
-        ? html`<div class="callout">${icon('file-text')}<p>${t('This server stands in the settings file. Change it there: the hub takes edits of the file over by itself.')}</p></div>`
+        ? html`<div class="callout">${icon('file-text')}<p>${t('This server is in the settings file. Change it there: the hub applies edits of the file by itself.')}</p></div>`
         : nothing
     }${review ? this.#review(server, review) : nothing}`
   }
