@@ -91,7 +91,7 @@ function serverItem(name: string, entry: JsonValue, secrets: Secrets, formerOwne
   }
 }
 
-/** With the secrets in their places; those that are not known are empty, and asked for. */
+/** Returns the value with the secrets inserted; unknown ones are empty, and asked for. */
 function filled(value: JsonValue, secrets: Secrets, missing: MissingValue[]): JsonValue {
   if (typeof value === 'string') {
     const at = secretPlace(value)

@@ -42,7 +42,7 @@ export function namedIn(document: JsonObject): number {
   )
 }
 
-/** Everything that the settings file of a hub brings. Throws DuplicateEntry. */
+/** Reads everything in the settings file of a hub. Throws DuplicateEntry. */
 export function readHubDocument(document: JsonObject): ImportContent {
   const state = readSettings(document)
   const firstAdmin = state.file.users.find(({ role }) => role === 'admin')?.name
@@ -101,7 +101,7 @@ function readGroups(document: JsonObject, { file, places }: SettingsState, owner
   })
 }
 
-/** Between a server's name and that of its tool, unless the hub was set to something else. */
+/** Separator between a server's name and that of its tool, unless the hub was set to another one. */
 function separatorOf({ systemConfig }: JsonObject): string {
   const set = isJsonObject(systemConfig) ? systemConfig.nameSeparator : undefined
   return typeof set === 'string' && set !== '' && set.length <= SEPARATOR_CHARACTERS ? set : '-'
@@ -139,7 +139,7 @@ function readKey(key: JsonValue, at: number, groups: ReadonlyMap<string, string>
   }
   const label = typeof key.name === 'string' ? key.name.trim().slice(0, LABEL_CHARACTERS) : ''
   const name = label === '' ? `key ${at + 1}` : label
-  // A key of the system is nobody's: the importing administrator gets it.
+  // A key of the system has no owner: the importing administrator gets it.
   const owner = typeof key.owner === 'string' && key.kind !== 'system' ? { owner: key.owner } : {}
   return { kind: 'key', pointer, name, ...owner, secret: key.token, scopes: scopesOf(key, groups) }
 }
@@ -155,7 +155,7 @@ function groupNames(section: JsonValue | undefined): ReadonlyMap<string, string>
   return names
 }
 
-/** Never `api`: those keys opened MCP alone. */
+/** Never returns `api`: those keys opened only MCP. */
 function scopesOf(key: JsonObject, groups: ReadonlyMap<string, string>): JsonValue[] {
   const texts = (value: JsonValue | undefined) =>
     Array.isArray(value) ? value.filter(item => typeof item === 'string') : []
@@ -207,7 +207,7 @@ function leftBehind(document: JsonObject): NotCarried[] {
   return [...sections, ...settings, ...leftOfUsers(document)]
 }
 
-/** Settings of a hub that have a place of their own here. */
+/** Settings of a hub that are configured elsewhere here. */
 const OF_THE_HUB: Readonly<Record<string, readonly [what: string, instead: string]>> = {
   [MODELSCOPE]: [
     'the hub’s own key of ModelScope, for those who have none',

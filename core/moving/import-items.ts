@@ -3,7 +3,7 @@ import type { NotCarried } from '../contract/points.ts'
 import type { Role } from '../contract/records.ts'
 import type { TemplateOrigin } from '../features/market.ts'
 
-/** A value that a server needs and the document does not hold. */
+/** A value that a server needs and the document does not have. */
 export interface MissingValue {
   /** The name under which the answer is sent. */
   readonly name: string
@@ -95,6 +95,6 @@ export interface MadeItem {
   readonly owner: string
   /** Nobody has changed it while it has this revision. */
   readonly revision: number | string
-  /** The name of the secret that holds what was there before. */
+  /** The name of the secret that holds the former state. */
   readonly replaced?: string
 }

@@ -14,7 +14,7 @@ export function leadsToHub(body: JsonObject, hubUrl: string): boolean {
   })
 }
 
-/** With one spelling for all names of this machine. */
+/** Replaces all names of this machine by one. */
 function originOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   const { protocol, hostname, port } = new URL(url)

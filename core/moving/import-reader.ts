@@ -37,17 +37,17 @@ const MOST_NAMED = 1_000
 /** Reads a document: an export, the settings of a hub or of a client, a command line, or a URL. */
 export class ImportReader {
   readonly #deps: ImportReaderDeps
-  /** Each takes 128 MiB for a moment. */
+  /** Each one takes 128 MiB for a moment. */
   readonly #passphrases = new OneAtATime('Too many exports are read at this moment')
 
   constructor(deps: ImportReaderDeps) {
     this.#deps = deps
   }
 
-  /** Throws `validation_failed` for a document of which nothing is understood or that is beyond a limit, `overloaded`. */
+  /** Throws `overloaded`, and `validation_failed` for a document that no reader understands or that is beyond a limit. */
   async read(document: JsonValue, actor: UserActor, options: ImportOptions): Promise<ImportContent> {
     const value = typeof document === 'string' ? await this.#jsonOf(document, actor.userId) : guarded(document)
-    // Others are answered between walks: each takes some tens of milliseconds where a document is as large as it may be.
+    // Others are answered between walks: for a document of the largest size, each walk takes some tens of milliseconds.
     await nextTurn()
     if (value !== undefined && isHubDocument(value)) refuseTooMany(namedIn(value), actor)
     const { answers, passphrase } = options
@@ -62,7 +62,9 @@ export class ImportReader {
     return { ...content, notCarried: firstNamed(content.notCarried) }
   }
 
-  /** Undefined for what is no JSON or beyond a limit: the thread that reads settings then says what is wrong with it. */
+  /**
+   * Returns undefined for a text that is no JSON or beyond a limit: the thread that reads settings then reports its mistake.
+   */
   async #jsonOf(text: string, sender: string): Promise<JsonValue | undefined> {
     if (text.length > JSON_CHARACTERS) return undefined
     const read = await this.#deps.parseText(text, 'json', sender)
@@ -109,7 +111,10 @@ function refused(detail: string): HubError {
   return validationError([{ pointer: '#/document', code: 'import_invalid', detail }])
 }
 
-/** Sources and the reader of hubs walk through all of it here, and name each part by its path. */
+/**
+ * Checks the whole document here, since the sources and the reader of hubs walk through all of it and name each part by its
+ * path.
+ */
 function guarded(document: JsonValue): JsonValue {
   try {
     guardJson(document, DOCUMENT_JSON)

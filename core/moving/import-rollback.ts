@@ -27,7 +27,10 @@ export interface RollbackParts extends TogetherParts {
   readonly records: ReturnType<MovingKinds>
 }
 
-/** Removes or puts back what an import has made, the last first, since what refers to another goes before it. */
+/**
+ * Removes or restores the things that an import has made. The last one comes first, so that a thing goes before those it refers
+ * to.
+ */
 export async function takeBack(parts: RollbackParts, actor: UserActor, made: readonly MadeItem[]): Promise<Rollback> {
   const result = {
     removed: [] as Named[],
@@ -49,7 +52,7 @@ export async function takeBack(parts: RollbackParts, actor: UserActor, made: rea
   return result
 }
 
-/** Undefined when it was taken back; else why it was kept. */
+/** Resolves with undefined when it was taken back; else with the reason why it was kept. */
 async function takeOneBack(
   parts: RollbackParts,
   actor: UserActor,
@@ -87,7 +90,7 @@ interface Before {
   readonly limit?: SettingLimit
 }
 
-/** Does nothing to what is gone, or was changed since it was made. */
+/** Must not touch a thing that is gone, or was changed since it was made. */
 type Undo = (
   parts: RollbackParts,
   actor: UserActor,
@@ -124,7 +127,7 @@ const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
   },
   async key({ registry }, actor, item) {
     const { id, revision } = item
-    // One that was rotated has another secret by now.
+    // A rotated key has another secret by now.
     const owned = await registry.keys.byHash(String(revision))
     if (owned?.id !== id) return (await isKeyThere(registry, actor, item)) ? 'changed' : 'gone'
     await registry.keys.remove(actor, id)

@@ -10,9 +10,9 @@ import type { ImportChoice, ImportItem, ImportVerdict, MadeItem, MissingValue } 
 
 /** The user's options for an import. */
 export interface ImportOptions {
-  /** Values of what documents refer to, by name. */
+  /** Values for the references in documents, by name. */
   readonly answers: Readonly<Record<string, string>>
-  /** By pointer of the item. */
+  /** Choices by the pointer of the item. */
   readonly choices: Readonly<Record<string, ImportChoice>>
   /** All servers and assistant endpoints are switched off. */
   readonly off: boolean
@@ -20,7 +20,7 @@ export interface ImportOptions {
   readonly group?: string | undefined
   /** Opens the secrets of an export. */
   readonly passphrase?: string | undefined
-  /** The address of this hub: what leads to it is left out. */
+  /** The address of this hub: entries that lead to it are left out. */
   readonly hubUrl: string
 }
 

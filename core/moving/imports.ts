@@ -64,11 +64,14 @@ export interface ImportService {
   ): Promise<ImportPlan & { readonly id: string }>
   /** The actor's imports of the last seven days, newest first. */
   list(actor: UserActor): Promise<readonly ImportRecord[]>
-  /** Removes what an import has made, but for what was changed since. Throws `import_not_found`, `storage_busy`. */
+  /** Removes the things that an import has made, except those changed since. Throws `import_not_found`, `storage_busy`. */
   rollBack(actor: UserActor, id: string): Promise<Rollback>
 }
 
-/** Imports into the store. Each is made on a copy of what it reads, so that others' changes wait for its last moment alone. */
+/**
+ * Imports into the store. Each is made on a copy of the rows that it reads, so that others' changes wait only for the final
+ * transaction.
+ */
 export class Imports implements ImportService {
   readonly #deps: ImportDeps
   readonly #turns = new ImportTurns()
@@ -154,7 +157,7 @@ export class Imports implements ImportService {
     return JSON.parse(row.made) as MadeItem[]
   }
 
-  /** The body of what an item had replaced; null for none, and where it is not kept any more. */
+  /** The body that an item had replaced; null when there was none, or when it is not kept any more. */
   async #replaced({ userId }: UserActor, name: string | undefined): Promise<JsonValue> {
     const text = name === undefined ? undefined : await this.#deps.settings.openUserSecret(userId, name)
     return text === undefined ? null : ((JSON.parse(text) as { readonly body?: JsonValue }).body ?? null)
@@ -176,9 +179,9 @@ export class Imports implements ImportService {
     return { plan: { source, planHash, items, notCarried, warnings }, made: scope.made }
   }
 
-  /** Hashes of administrators are tried before the transaction: each try takes a tenth of a second and more. */
+  /** Tries hashes of administrators before the transaction: each try takes a tenth of a second and more. */
   async #weakPasswords({ items }: ImportContent, { role, credential }: UserActor): Promise<WeakPasswords> {
-    // Others make no users, and must not keep those waiting who sign in.
+    // Other users make no users, and must not delay people who sign in.
     if (role !== 'admin' || credential.kind === 'key') return new Set()
     const admins = items.filter(item => item.kind === 'user').filter(({ role }) => role === 'admin')
     const weak = new Set<string>()

@@ -94,7 +94,7 @@ class Filling {
     await this.#take('openapi_document_part', [{ column: 'document_id', values: wanted }])
   }
 
-  /** Rules, channels, dashboards and endpoints, and what fires by the rules. */
+  /** Copies rules, channels, dashboards and endpoints, and the alerts that fire by the rules. */
   async #alerts(owners: readonly string[]): Promise<void> {
     const byOwner: RowFilter = { column: 'owner_id', values: owners }
     const settings = await this.#rows('owned_setting', [byOwner])
@@ -151,7 +151,7 @@ class Filling {
   }
 }
 
-/** Some milliseconds, also of servers with large configurations. */
+/** Rows that are inserted in one turn: some milliseconds, also of servers with large configurations. */
 const ROWS_PUT_AT_ONCE = 100
 
 function* parts({ column, values }: RowFilter): Generator<RowFilter> {

@@ -160,7 +160,7 @@ function parse(line: Buffer, number: number): JsonObject {
   throw corrupt(`line ${number} is not valid`)
 }
 
-/** The lines without their line feeds. What follows the last line feed is no line. */
+/** Yields the lines without their line feeds. Text after the last line feed is no line. */
 async function* wholeLines(path: string): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = []
   let bytes = 0

@@ -20,7 +20,7 @@ export interface BackupPlaces {
 }
 
 const CHUNK_BYTES = 256 * 1024
-/** A download that takes longer ends, since its file takes room on the disk. */
+/** Longest time for a download, since its file takes room on the disk. */
 const LONGEST_MS = 30 * 60_000
 
 /**

@@ -104,7 +104,7 @@ export async function restoreRows(store: Store, { scratch }: ReadBackup): Promis
   await write(store, async trx => {
     await removeAll(trx)
     for await (const { table, rows } of readRows(scratch.db)) await insertRows(trx, table, rows)
-    // A token of before could belong to somebody whose rights were others then.
+    // An earlier token could belong to somebody who had other rights then.
     await trx.updateTable('user').set({ token_epoch: sql<number>`token_epoch + 1` }).execute()
   })
 }
