@@ -255,7 +255,7 @@ function quotient(sum: number, count: number): number | undefined {
   return count === 0 ? undefined : sum / count
 }
 
-/** So few points that they can be drawn, each the highest of its part. */
+/** Reduces a line to a number of points that can be drawn, each the highest of its part. */
 function thinned(values: readonly (number | null)[]): readonly (number | null)[] {
   const part = Math.ceil(values.length / LINE_POINTS)
   return Array.from({ length: Math.ceil(values.length / part) }, (_, at) => {

@@ -290,7 +290,7 @@ export class CallDispatcher {
     return inMs <= (repeated || refused ? RECONNECT_WAIT_MS : NEAR_MS) ? RECONNECT_WAIT_MS : undefined
   }
 
-  /** As long as the start may take that is in progress, or begins. */
+  /** Longest wait for the start that is in progress, or begins. */
   #startWaitMs(): number {
     return Math.max(START_WAIT_MS, this.#options.startTimeoutMs() + BEYOND_START_MS)
   }

@@ -18,7 +18,7 @@ const LINE_BYTES = 1024
 const DROPPED_SHARE = 16
 /** Unread input of a child is charged to its owner from this size on, in bytes. */
 const COUNTED_BYTES = 64 * 1024
-/** So much more may wait of small messages, such as the word that a call is cancelled. */
+/** Additional bytes that small messages may wait with, such as the notification that a call is cancelled. */
 const SPARE_BYTES = 1024 * 1024
 
 /** Time for which a child that closed its stdin may still answer earlier requests. */

@@ -163,7 +163,7 @@ export class Subscriptions {
     }
     if (covering.length === 0) return
     if (this.#pace.takes(serverId, bytes)) later(uri, params)
-    // So many descendants of the subscribed resource changed that one update of the resource itself is sent.
+    // Too many descendants of the subscribed resource changed: one update of the resource itself is sent.
     else for (const { original } of covering) later(original)
   }
 

@@ -19,15 +19,15 @@ import { userBinding } from '../scope/user-binding.ts'
 /** The user, path and handlers of a client inside the hub. */
 export interface PathClientOptions {
   readonly actor: UserActor
-  /** Such as `/mcp/work`. */
+  /** The path, such as `/mcp/work`. */
   readonly path: string
-  /** In records of calls. */
+  /** The name of the client in records of calls. */
   readonly clientName: string
   /** Most characters of a result's text that it shows. */
   readonly resultCharacters?: number
-  /** The list of tools may differ now. */
+  /** Called when the list of tools may differ. */
   changed(): void
-  /** The path resolves to nothing any more for this actor, or the hub stops. Called at most once. */
+  /** Called when the path resolves to nothing any more for this actor, or the hub stops; at most once. */
   ended(): void
 }
 

@@ -128,7 +128,7 @@ function once<T>(make: () => T): () => T {
   }
 }
 
-/** As many as the lists have. */
+/** Returns the numbers of items that the lists will have. */
 function countsOf(states: readonly MemberState[]): MergedCatalog['counts'] {
   const listed = states.filter(state => state.listed)
   return {

@@ -160,7 +160,7 @@ export class Scope {
     return this.#catalog
   }
 
-  /** Nothing outside of a client's path. */
+  /** Returns the tools of plugins; none outside of a client's path. */
   #addedTools(): AddedTools {
     return this.path === '' ? NO_ADDED_TOOLS : this.#parts.toolSets.of(this.path, this.#resolved, this.actor)
   }
