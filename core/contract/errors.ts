@@ -9,7 +9,7 @@ export interface FieldError {
   readonly pointer: string
   readonly code: FieldCode
   readonly detail: string
-  /** The fields in the form that is meant, as a JSON Merge Patch (RFC 7396) for the body. */
+  /** The fields in the intended form, as a JSON Merge Patch (RFC 7396) for the body. */
   readonly suggestion?: JsonObject
 }
 
@@ -27,7 +27,7 @@ export interface HubErrorOptions<C extends ErrorCode = ErrorCode> {
   readonly own?: ErrorKind
 }
 
-/** In each copy of the class: a plugin from elsewhere, and each part of the program in one file, has its own. */
+/** Marks errors of every copy of the class: a plugin from elsewhere and each part of the single executable have their own. */
 const MARK = Symbol.for('patchbay.HubError')
 
 /**

@@ -72,7 +72,7 @@ export type PluginEvent<N extends PluginEventName = PluginEventName> = {
     readonly name: Name
     /** ISO 8601 UTC. */
     readonly at: string
-    /** The user whom it concerns; null for the hub's own. */
+    /** The user to whom it belongs; null for the hub's own. */
     readonly ownerId: string | null
     readonly data: PluginEvents[Name]
   }

@@ -22,24 +22,24 @@ export type Person = Readonly<{ id: string; name: string; role: Role; disabled: 
 /** The users. */
 export interface PluginPeople {
   byId(userId: string): Promise<Person | undefined>
-  /** The user with the rights of an ordinary one, for work beside requests. Undefined for one that is gone or disabled. */
+  /** The user with the rights of an ordinary one, for work outside of requests. Undefined when the user is gone or disabled. */
   actor(userId: string): Promise<UserActor | undefined>
 }
 
 /** The hub's connection to a server. */
 export type StateInfo = Readonly<{ state: ConnectionState; reason?: { code: ErrorCode; message: string } }>
 
-/** States of servers that the actor may see; `waitMs`: at most so long, until the server is online or stays offline. */
+/** States of servers that the actor may see; `waitMs`: longest wait until the server is online or stays offline. */
 export interface PluginStates {
   of(actor: Actor, ref: string, waitMs?: number): Promise<StateInfo>
   /** Closes the connections and opens new ones. The actor must be allowed to edit the server, which must be enabled. */
   restart(actor: Actor, ref: string): Promise<void>
 }
 
-/** An MCP client inside the hub, which the actor's rights hold at each request. It ends with the plugin. */
+/** An MCP client inside the hub. The actor's rights are checked at each request. It ends with the plugin. */
 export interface PluginClient {
   tools(most: number): Promise<readonly JsonObject[]>
-  /** The result. Rejects with what the hub refuses, and with `upstream_protocol` for an error of the server. */
+  /** Resolves with the result. Rejects with the hub's refusals, and with `upstream_protocol` for an error of the server. */
   call(tool: string, given: JsonObject, signal: AbortSignal): Promise<JsonObject>
   close(): void
 }
