@@ -15,13 +15,13 @@ export interface PluginInfo {
   readonly sha256?: string
   /** Why it failed: the code of its error, or `plugin_failed`. */
   readonly code?: ErrorCode
-  /** The same in words. */
+  /** The same as a sentence. */
   readonly message?: string
   /** Stack of the failure. */
   readonly stack?: string
-  /** As the plugin calls it. */
+  /** The version that the plugin states. */
   readonly version?: string
-  /** With masks in place of secrets; absent: it has none. */
+  /** The configuration with masks in place of secrets; absent: it has none. */
   readonly config?: JsonObject
   /** JSON Schema of the configuration, once the plugin was loaded and where its schema can be written so. */
   readonly configSchema?: JsonObject

@@ -26,7 +26,7 @@ const HUB_POINTS: Readonly<Record<keyof ExtensionPoints, true>> = {
 export class PointTable {
   readonly #points = new Map<string, Map<string, Contribution>>()
   readonly #waiting = new Map<string, Map<string, Contribution>>()
-  /** By the plugins' points: who has them, and whether their contributions run in the main thread alone. */
+  /** The plugin that has each point, and whether its contributions run in the main thread alone. */
   readonly #owned = new Map<string, { readonly plugin: string; readonly main: boolean }>()
 
   /** Live view: later contributions appear in it. */
@@ -57,7 +57,7 @@ export class PointTable {
     this.#waiting.delete(point)
   }
 
-  /** Withdraws what others contributed to the point, until somebody has it again. */
+  /** Withdraws other plugins' contributions to the point, until a plugin has it again. */
   disown(point: string): void {
     this.#owned.delete(point)
     const there = inMap(this.#points, point)
@@ -76,7 +76,7 @@ export class PointTable {
     inMap(isThere ? this.#points : this.#waiting, point).set(key, contribution)
   }
 
-  /** Returns what was there. */
+  /** Returns the contribution that was removed. */
   remove(point: string, key: string): Contribution | undefined {
     const contribution = this.#points.get(point)?.get(key)
     this.#points.get(point)?.delete(key)

@@ -7,7 +7,7 @@ import { pointerToken } from '../../domain/json/json-pointer.ts'
 import { MOST_ERRORS, validationError } from '../../domain/validation-error.ts'
 import type { DescribedRoute, RawRouteRequest } from '../../http/plugin-routes.ts'
 
-/** A route of a plugin: what is said of it, and what answers it. */
+/** A route of a plugin: its description, and its handler. */
 export interface OpenRoute {
   readonly described: DescribedRoute
   /** Checks the fields of a request, and answers it. */

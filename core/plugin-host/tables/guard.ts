@@ -69,7 +69,7 @@ class OwnTables extends OperationNodeTransformer {
     return SchemableIdentifierNode.create(this.#fullName(node.identifier.name))
   }
 
-  /** The table of a column may be an alias, which stands as it is: nothing is read by it that no `from` names. */
+  /** The table of a column may be an alias, which stays unchanged: it reads only tables that some `from` names. */
   protected override transformReference(node: ReferenceNode, queryId?: QueryId): ReferenceNode {
     const alias = node.table?.table.schema ? undefined : node.table?.table.identifier.name
     if (alias === undefined || !this.#aliases.has(alias)) return super.transformReference(node, queryId)
