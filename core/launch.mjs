@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * What `npx patchbay` starts: Node finds the Bun that was installed as a package beside this one, and that runs the
- * hub. Its own install script is not needed, which package managers may refuse to run. PATCHBAY_BUN names another one.
+ * Starts the hub for `npx patchbay`: Node finds the Bun that was installed as a package beside this one, and that Bun runs the
+ * hub. Its own install script, which package managers may refuse to run, is not needed. PATCHBAY_BUN names another Bun.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'

@@ -333,8 +333,8 @@ export function subjectOf(server: Server, tool: string | null, per: AlertRule['p
   if (per === 'total') return TOTAL
   if (per === 'owner') return { key: server.ownerId, label: server.ownerName }
   if (isOtherCalls(server)) {
-    const whose = server.ownerName === '' ? '' : `${server.ownerName}: `
-    return { key: server.id, label: `${whose}calls that reached no server` }
+    const ownerPrefix = server.ownerName === '' ? '' : `${server.ownerName}: `
+    return { key: server.id, label: `${ownerPrefix}calls that reached no server` }
   }
   const ref = formatRef(server.ownerName, server.name)
   if (tool === null) return { key: server.id, label: ref, server: ref }

@@ -128,11 +128,11 @@ function grouped(
     if (!server) continue
     const { tool = '' } = measure
     const subject = subjectOf(server, rule.per === 'tool' && !isOtherCalls(server) ? tool : null, rule.per)
-    const asked = tests.filter(({ query }) => selects(query, server) && matches(query, 'tool', tool))
-    if (asked.length === 0) continue
+    const matching = tests.filter(({ query }) => selects(query, server) && matches(query, 'tool', tool))
+    if (matching.length === 0) continue
     const group = groups.get(subject.key) ?? { subject, of: new Map(), calls: 0 }
     groups.set(subject.key, group)
-    add(group, asked, measure)
+    add(group, matching, measure)
   }
   return [...groups.values()].toSorted((left, right) => right.calls - left.calls)
 }
@@ -152,8 +152,8 @@ function otherPlace(
 }
 
 /** Counts a measure for each of the tests that select it. */
-function add(group: Group, asked: readonly ConditionTest[], measure: Measure): void {
-  for (const test of asked) {
+function add(group: Group, matching: readonly ConditionTest[], measure: Measure): void {
+  for (const test of matching) {
     group.calls += measure.count
     const own = group.of.get(test)
     if (own) own.push(measure)
@@ -255,7 +255,7 @@ function quotient(sum: number, count: number): number | undefined {
   return count === 0 ? undefined : sum / count
 }
 
-/** So few points that they can be drawn, each the highest of its part. */
+/** Reduces a line to a number of points that can be drawn, each the highest of its part. */
 function thinned(values: readonly (number | null)[]): readonly (number | null)[] {
   const part = Math.ceil(values.length / LINE_POINTS)
   return Array.from({ length: Math.ceil(values.length / part) }, (_, at) => {

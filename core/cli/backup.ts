@@ -21,7 +21,7 @@ export const help = `patchbay backup <file> [--with-key] [--json]
 
 Writes everything of the database, and the settings file, to a new file; the hub may run meanwhile. It reads SQLite and
 PostgreSQL, and "patchbay restore" writes either. Not in it: log records and metrics, sign-ins, tables of plugins, and
-lists of tools, which are read anew.
+lists of tools, which are read again.
 
 Secrets stay sealed: without the master key (the file master.key of the data folder, or MASTER_KEY) they cannot be
 opened. Keep it elsewhere, or add it:

@@ -176,7 +176,7 @@ async function missingKey(
   const [only] = found
   if (!only || found.length < missing.length) throw lacks('and the backup holds another one')
   if (found.length > 1)
-    throw lacks('of which one hub takes one: finish "patchbay secrets rotate" there, and back up anew')
+    throw lacks('of which one hub takes one: finish "patchbay secrets rotate" there, and make a new backup')
   if (environment.masterKey !== undefined) throw lacks('and MASTER_KEY is set to another one')
   return only
 }

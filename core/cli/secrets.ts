@@ -23,7 +23,7 @@ status   which master keys there are, and how many stored secrets each has seale
 rotate   seals all stored secrets, of the database and of the settings file, with a new master key. The hub must be stopped.
 
 Without MASTER_KEY the hub's key is the file master.key of its data folder: rotate makes a new one, keeps the old one as
-master.key.old until everything is sealed anew, and then removes it. With MASTER_KEY, set it to the new key and
+master.key.old until everything is sealed again, and then removes it. With MASTER_KEY, set it to the new key and
 MASTER_KEY_OLD to the present one, run rotate, and then unset MASTER_KEY_OLD. To move from the file to the environment, set
 MASTER_KEY alone, run rotate, and then remove the file.
 

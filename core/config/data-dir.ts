@@ -47,7 +47,7 @@ export async function requireDatabase(path: string, database: string): Promise<v
   if (signs.length === 0) return
   throw new StartError(
     'store_missing',
-    `A hub has run in the data folder ${path} (${signs.join(', ')} are there), and its database ${database} is not; restore it from a backup, set DATABASE_URL if it is on PostgreSQL, or remove ${signs.map(name => join(path, name)).join(' and ')} to begin anew`,
+    `A hub has run in the data folder ${path} (${signs.join(', ')} are there), and its database ${database} is not; restore it from a backup, set DATABASE_URL if it is on PostgreSQL, or remove ${signs.map(name => join(path, name)).join(' and ')} to start with an empty database`,
   )
 }
 

@@ -102,7 +102,7 @@ export function pluginVariable(env: Environment, name: string): string | undefin
   return VARIABLES.some(variable => variable.name === name || variable.alias === name) ? undefined : textOf(env, name)
 }
 
-/** How the command line finds a hub. None of these is a setting of the hub itself. */
+/** Variables by which the command line finds a hub. None of these is a setting of the hub itself. */
 export interface ClientEnvironment {
   /** PATCHBAY_URL: the hub's address, base path included. */
   readonly url?: string

@@ -10,7 +10,7 @@ import type { HealthCheckResult, ServerStatus } from '../domain/server/status.ts
 import type { ServerFace, Side } from '../domain/session-scope.ts'
 import type { CatalogItem } from '../domain/tools/catalog-item.ts'
 
-/** What other rooms may ask of connections. The caller checks rights, by the registry. */
+/** Operations on the servers' connections for other rooms. The caller checks rights, by the registry. */
 export interface Upstreams {
   /**
    * One request to one server. Never throws; connects first when the server sleeps (`start: lazy`).
@@ -82,7 +82,7 @@ export interface ServerState {
   readonly state: ServerStatus['state']
 }
 
-/** What is known of one side of a server before a request is sent; updated as more is found out. */
+/** Facts about one side of a server that are known before a request is sent; updated as more is found out. */
 export interface UpstreamFace extends ServerFace {
   /** Original names of tools that it lists only, or in another form, for clients that support server requests. */
   readonly tools: readonly string[]
@@ -96,13 +96,13 @@ export interface UpstreamFace extends ServerFace {
   readonly failure?: string | undefined
   /** The tools for a client with these capabilities, if known and different from the shared list. */
   toolsFor(capabilities: JsonObject): readonly CatalogItem[] | undefined
-  /** What a list of them must wait for; undefined when nothing. Never rejects. */
+  /** Resolves when a list for such a client is ready; undefined when it need not wait. Never rejects. */
   ready(capabilities: JsonObject): Promise<void> | undefined
 }
 
 /** The definition of a tool (texts and schemas) by hash, and whether it is approved. */
 export interface ToolDefinition {
-  /** Of the current definition, or the one that was last listed. */
+  /** Hash of the current definition, or of the one that was listed last. */
   readonly hash: string
   /** True when it differs from the approved, or first, definition. */
   readonly changed: boolean
@@ -269,9 +269,9 @@ export interface TrialStep {
   readonly name: string
   readonly ok: boolean
   readonly durationMs: number
-  /** Of a step that failed. */
+  /** Code of the error, for a step that failed. */
   readonly code?: ErrorCode
-  /** Of the step that lists tools: how many there are. */
+  /** Number of tools, for the step that lists them. */
   readonly count?: number
   readonly detail?: string
 }

@@ -50,11 +50,11 @@ export interface ConnectionsOptions {
   readonly workerEnded?: () => void
   /** Returns numbers between 0 and 1; for tests. Default Math.random. */
   readonly random?: () => number
-  /** How the pool monitors its threads; for tests. */
+  /** Intervals at which the pool checks its threads; for tests. */
   readonly watch?: { readonly pingMs: number; readonly silenceMs: number }
   /** Longest time from a start to the end of the handshake, whatever is configured; for tests. */
   readonly startTimeoutMs?: number
-  /** Whether servers are probed for server requests; default true; false for tests of other things. */
+  /** False: servers are not probed for server requests, for tests of other things. Default true. */
   readonly probes?: boolean
   /** See `ChildrenOptions`. */
   readonly freeDescriptors?: () => number | undefined

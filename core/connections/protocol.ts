@@ -18,7 +18,7 @@ export type ToWorker =
   | { readonly type: 'refresh'; readonly conn: number; readonly kinds?: readonly ListKind[] }
   /** The latest part of a list was accepted, and the next may be sent; `full`: no more of that list. */
   | { readonly type: 'list-taken'; readonly conn: number; readonly kind: ListKind; readonly full?: string }
-  /** A long result of the owner was handled, and so many bytes may be sent again. */
+  /** A long result of the owner was handled, and this many more bytes may be sent. */
   | { readonly type: 'result-taken'; readonly owner: string; readonly bytes: number }
   /** All threads together hold too much for programs of this owner: the one with `least` bytes or more is ended. */
   | { readonly type: 'end-largest'; readonly owner: string; readonly least: number }
@@ -69,7 +69,7 @@ export interface OpenMessage extends LinkLimits {
   readonly rights: { readonly networks: readonly string[]; readonly admin: boolean }
   /** It follows no redirect: a header is in its requests that is for that host alone. */
   readonly redirects?: 'none'
-  /** How the child's bytes arrive: by descriptors that the worker owns from now on, or through main. */
+  /** The way in which the child's bytes arrive: by descriptors that the worker owns from now on, or through main. */
   readonly child?:
     | { readonly kind: 'descriptors'; readonly pid: number; readonly read: number; readonly write: number }
     | { readonly kind: 'relay'; readonly pid: number }

@@ -10,7 +10,7 @@ interface Line {
   busy: number
 }
 
-/** How starts are limited besides the number of slots. */
+/** Limits of starts besides the number of slots. */
 export interface StartPace {
   /** Starts of this line at the same time; default: as many as there are slots. Each is followed by a pause. */
   readonly atOnce?: number

@@ -14,9 +14,11 @@ const TICK_MS = 1_000
 /** Events report changes; all records are also compared periodically, so that a missed event has no lasting effect. */
 const COMPARE_MS = 60_000
 const RETRY_MS = 5_000
-/** So many servers are looked at, of those that one event concerns, before others have their turn: some 2 ms. */
+/** Number of servers that are checked in one turn when an event concerns many: some 2 ms. */
 const AT_A_TURN = 8
-/** Between two rounds over the servers of one owner, so that who changes own keys without end does not fill the thread with them. */
+/**
+ * Pause between two rounds over the servers of one owner, so that frequent changes of keys do not fill the thread with checks.
+ */
 const ROUND_MS = 250
 
 /** The actor of connections in the audit log and for registry calls. */
@@ -101,7 +103,7 @@ export class Supervisor {
     return this.#servers.get(serverId)
   }
 
-  /** How many servers of an owner may have a process. */
+  /** Number of an owner's servers that may have a process. */
   stdioServersOf(ownerId: string): number {
     return [...this.#servers.values()].filter(
       ({ record }) => record.ownerId === ownerId && record.transport === 'stdio' && record.enabled,

@@ -9,7 +9,7 @@ export interface ErrorKind {
   readonly rpc?: number
 }
 
-/** An event of a plugin. `owner`: for the user whom it concerns and administrators; `public`: for every user. */
+/** An event of a plugin. `owner`: sent to its owner and administrators; `public`: to every user. */
 export type EventKind = Readonly<{ audience: 'owner' | 'public' }>
 
 /**
@@ -18,6 +18,6 @@ export type EventKind = Readonly<{ audience: 'owner' | 'public' }>
  */
 export type PointKind = Readonly<{ main?: boolean }>
 
-/** The limits of all plugins, with the numbers that hold. A plugin merges its own into it. */
+/** The limits of all plugins, with the effective numbers. A plugin merges its own into it. */
 // biome-ignore lint/suspicious/noEmptyInterface: plugins merge their limits into it
 export interface Limits {}

@@ -9,14 +9,14 @@ export interface FieldError {
   readonly pointer: string
   readonly code: FieldCode
   readonly detail: string
-  /** The fields in the form that is meant, as a JSON Merge Patch (RFC 7396) for the body. */
+  /** The fields in the intended form, as a JSON Merge Patch (RFC 7396) for the body. */
   readonly suggestion?: JsonObject
 }
 
 /** Optional parts of a `HubError`. */
 export interface HubErrorOptions<C extends ErrorCode = ErrorCode> {
   readonly cause?: unknown
-  /** What the reader can do about it, as one sentence. Default: the code's entry in `REMEDIES`. */
+  /** Advice for the reader, in one sentence. Default: the code's entry in `REMEDIES`. */
   readonly hint?: string
   readonly errors?: readonly FieldError[]
   /** Seconds after which a retry may succeed; sent as `Retry-After`, and under `/mcp` also as `data.retryAfter`. */
@@ -27,7 +27,7 @@ export interface HubErrorOptions<C extends ErrorCode = ErrorCode> {
   readonly own?: ErrorKind
 }
 
-/** In each copy of the class: a plugin from elsewhere, and each part of the program in one file, has its own. */
+/** Marks errors of every copy of the class: a plugin from elsewhere and each part of the single executable have their own. */
 const MARK = Symbol.for('patchbay.HubError')
 
 /**
@@ -74,8 +74,8 @@ export class HubError<C extends ErrorCode = ErrorCode> extends Error {
    * known. For an offline server also only where it is known, since a stopped one does not come back by itself.
    */
   get retryAfter(): number | undefined {
-    const asked = this.data?.retryAfterSeconds
-    const seconds = this.retryAfterSeconds ?? (typeof asked === 'number' ? asked : undefined)
+    const given = this.data?.retryAfterSeconds
+    const seconds = this.retryAfterSeconds ?? (typeof given === 'number' ? given : undefined)
     const always = (this.status === 429 || this.status === 503) && this.code !== 'server_offline'
     if (seconds === undefined && !always) return undefined
     return Math.max(1, Math.ceil(seconds ?? 1))

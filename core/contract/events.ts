@@ -46,13 +46,13 @@ export interface PluginEvents {
   'tool.definition_changed': { serverId: string; name: string; tool: string; hash: string; blocked: boolean }
   'tool.called': ToolCallRecord
   'log.record': LogRecord
-  /** Each 10 s: the calls of one user's servers and that the user made in that time, if there were any, or were any before; `ownerId` null: all. */
+  /** Every 10 s: calls in that time by one user or to its servers, if there are or were any before; `ownerId` null: all. */
   'metrics.tick': { seconds: number; calls: number; errors: number; avgMs: number | null; maxMs: number | null }
   'alert.pending': AlertEvent
   'alert.fired': AlertEvent
   'alert.resolved': AlertEvent
   'sink.state': { sink: string; state: 'up' | 'failing' }
-  /** What an assistant endpoint does now, such as `connected`, `backing_off` and `refused`. */
+  /** The state of an assistant endpoint, such as `connected`, `backing_off` and `refused`. */
   'assistant.state': { endpointId: string; name: string; state: string }
   'plugin.failed': { plugin: string; message: string }
   'plugin.changed': { plugin: string; state: string }
@@ -72,7 +72,7 @@ export type PluginEvent<N extends PluginEventName = PluginEventName> = {
     readonly name: Name
     /** ISO 8601 UTC. */
     readonly at: string
-    /** The user whom it concerns; null for the hub's own. */
+    /** The user to whom it belongs; null for the hub's own. */
     readonly ownerId: string | null
     readonly data: PluginEvents[Name]
   }

@@ -4,11 +4,11 @@ import type { JsonObject } from './json.ts'
 import type { Actor, ConnectionState, Role, UserActor } from './records.ts'
 
 /**
- * Servers or groups in the rights of an actor, as the API has them: what the actor may not see is missing. `ref`: a name, or
- * `owner~name`. Changes have audit records that name the plugin. Rejects with the errors of the routes.
+ * Servers or groups within the rights of an actor, as the API returns them: those that the actor may not see are missing.
+ * `ref`: a name, or `owner~name`. Changes have audit records that name the plugin. Rejects with the errors of the routes.
  */
 export interface PluginRecords<Found, Listed = Found> {
-  /** Those that the actor owns. */
+  /** The records that the actor owns. */
   list(actor: Actor): Promise<readonly Listed[]>
   find(actor: Actor, ref: string): Promise<Found>
   create(actor: Actor, body: JsonObject): Promise<Found>
@@ -22,24 +22,24 @@ export type Person = Readonly<{ id: string; name: string; role: Role; disabled: 
 /** The users. */
 export interface PluginPeople {
   byId(userId: string): Promise<Person | undefined>
-  /** The user with the rights of an ordinary one, for work beside requests. Undefined for one that is gone or disabled. */
+  /** The user with the rights of an ordinary one, for work outside of requests. Undefined when the user is gone or disabled. */
   actor(userId: string): Promise<UserActor | undefined>
 }
 
 /** The hub's connection to a server. */
 export type StateInfo = Readonly<{ state: ConnectionState; reason?: { code: ErrorCode; message: string } }>
 
-/** States of servers that the actor may see; `waitMs`: at most so long, until the server is online or stays offline. */
+/** States of servers that the actor may see; `waitMs`: longest wait until the server is online or stays offline. */
 export interface PluginStates {
   of(actor: Actor, ref: string, waitMs?: number): Promise<StateInfo>
   /** Closes the connections and opens new ones. The actor must be allowed to edit the server, which must be enabled. */
   restart(actor: Actor, ref: string): Promise<void>
 }
 
-/** An MCP client inside the hub, which the actor's rights hold at each request. It ends with the plugin. */
+/** An MCP client inside the hub. The actor's rights are checked at each request. It ends with the plugin. */
 export interface PluginClient {
   tools(most: number): Promise<readonly JsonObject[]>
-  /** The result. Rejects with what the hub refuses, and with `upstream_protocol` for an error of the server. */
+  /** Resolves with the result. Rejects with the hub's refusals, and with `upstream_protocol` for an error of the server. */
   call(tool: string, given: JsonObject, signal: AbortSignal): Promise<JsonObject>
   close(): void
 }

@@ -1,7 +1,7 @@
 /** A text for people; in place of a language that is missing stands English. */
 export type LocalText = string | { readonly en: string; readonly zh?: string }
 
-/** A page in the console. It stands in the rail, and at `/x/{plugin}/{path}`. */
+/** A page in the console. Its link is in the rail, its address is `/x/{plugin}/{path}`. */
 export interface PageContribution {
   /** Lower-case letters, digits and dashes, at most 64; unique in the plugin. */
   readonly path: string
@@ -17,6 +17,6 @@ export interface PageContribution {
   readonly module: string
   /** Name of the custom element that the module defines, such as `my-plugin-orders`. */
   readonly element: string
-  /** Who sees the page. The module itself protects nothing: the routes that it calls do. */
+  /** The users who see the page. The module itself protects nothing: the routes that it calls do. */
   readonly access: 'user' | 'admin'
 }

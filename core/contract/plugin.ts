@@ -52,7 +52,7 @@ export interface PluginMetrics {
   gauge(name: string, value: number, labels?: Readonly<Record<string, string>>): void
 }
 
-/** What `setup` gets; valid until the plugin stops. */
+/** The argument of `setup`; valid until the plugin stops. */
 export interface PluginContext<Config> {
   readonly config: Config
   /** Aborts when the plugin stops. */
@@ -74,7 +74,7 @@ export interface PluginContext<Config> {
   readonly servers: PluginRecords<ServerRecord>
   readonly groups: PluginRecords<GroupRecord, Omit<GroupRecord, 'members'>>
   readonly people: PluginPeople
-  /** Once the hub has begun, as `client`; in `setup` both reject with `starting`. */
+  /** Usable once the hub has begun, as is `client`; in `setup` both reject with `starting`. */
   readonly states: PluginStates
   /** Opens a client at a path such as `/mcp/work`. */
   client(actor: UserActor, path: string): Promise<PluginClient>
@@ -82,9 +82,9 @@ export interface PluginContext<Config> {
   readonly dialFor: DialFor
   /** Opens a thread, 4 at most. `module`: absolute path or file: URL. */
   thread(module: string): PluginThread
-  /** A folder of the plugin's own in the data folder, which stays when the plugin ends. */
+  /** The plugin's own folder in the data folder; it stays when the plugin ends. */
   folder(): Promise<string>
-  /** An error with one of the codes of the definition, to be thrown where a caller is to get it. */
+  /** Makes an error with one of the definition's codes, to be thrown to the caller. */
   error<C extends keyof ErrorCodes & string>(code: C, message: string, options?: HubErrorOptions<C>): HubError<C>
   /** Adds a contribution to an extension point until the plugin stops. `id` is unique per point; of routes and pages, in the plugin. */
   contribute<P extends keyof ExtensionPoints>(point: P, id: string, contribution: ExtensionPoints[P]): void
@@ -100,7 +100,7 @@ export interface PluginDefinition<Config = undefined> {
   readonly version?: string
   /** Plugins that must run before this one, which fails until they do; a name that ends with `?` may be missing. */
   readonly needs?: readonly string[]
-  /** Names of environment variables, `{PLUGIN}_…`, by the member of `config` that each sets where the settings do not. */
+  /** Environment variables `{PLUGIN}_…`, each with the member of `config` that it sets unless the settings do. */
   readonly variables?: Readonly<Record<string, string>>
   /** Numbers that an administrator may change. `GET /api/limits` lists them. */
   readonly limits?: Readonly<Record<keyof Limits | (string & {}), number>>

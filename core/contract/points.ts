@@ -38,8 +38,8 @@ export interface TransportContribution {
 }
 
 /**
- * Receives the records of the hub's log, one batch at a time. "write" resolves when all are taken, but for so many that are
- * rejected for good; when it rejects, the same batch comes again after 1, 5, 25, then every 60 s, of 30 s each.
+ * Receives the records of the hub's log, one batch at a time. "write" resolves with the number of records rejected for good, if
+ * any. When it rejects, the same batch is sent again after 1, 5, 25, then every 60 s, each time for 30 s at most.
  */
 export type LogSink = {
   /** Records in a batch, 1 to 5,000. Default 500. */
@@ -119,25 +119,25 @@ export interface ScopeInfo extends Required<Pick<ResolvedGroup, 'kind' | 'group'
 
 /** A `ScopeInfo` while a request is handled. */
 export interface ScopeView extends ScopeInfo {
-  /** The same for the requests of one caller at one path, and for no others. */
+  /** Equal for the requests of one caller at one path, and for no others. */
   readonly key: string
-  /** The caller shows at most so many characters of a result's text. */
+  /** Most characters of a result's text that the caller shows. */
   readonly resultCharacters?: number
   /** The members' tools that are listed for this caller. The same array while nothing of them has changed. */
   readonly tools: readonly ScopeTool[]
   /** At most three of their names that a misspelt one may have meant. */
   near(name: string): readonly string[]
-  /** Whether the caller may still use what a result came from. Ask again before each use of a kept result. */
+  /** True while the caller may use the source of a result. Ask again before each use of a kept result. */
   permits(source: ResultSource): boolean
 }
 
 /** A member's tool. */
 export interface ScopeTool {
-  /** As this caller calls it. */
+  /** The name by which this caller calls it. */
   readonly name: string
   /** The member's name in the group. */
   readonly server: string
-  /** As in `tools/list`; read from text at each call. */
+  /** The definition as in `tools/list`; parsed from text at each call. */
   definition(): JsonObject
 }
 
@@ -166,7 +166,7 @@ export interface ToolSet {
    * path exists while a plugin has its view.
    */
   readonly view?: string
-  /** In place of the members' instructions; at most 8 KiB are sent. */
+  /** Instructions in place of the members'; at most 8 KiB are sent. */
   instructions?(members: readonly ScopeMemberInfo[]): string
   /** `instead` hides the members' tools from lists; they can still be called. Undefined: not in this scope. */
   applies(scope: ScopeInfo): 'beside' | 'instead' | undefined
@@ -208,33 +208,33 @@ export interface ClientConfig {
   command?(endpoint: EndpointInfo): readonly string[]
 }
 
-/** Reads files of another program; the id is its name. Pure: what it gives is data, which core checks. */
+/** Reads files of another program; the id is its name. Pure: it returns only data, which core checks. */
 export interface ImportSource {
   readonly label: string
   readonly places: ClientConfig['places']
   /**
-   * Of its files that are no JSON. The hub then parses a text of which `reads` is true, in a thread and with limits, and gives
-   * `read` the value: times, `inf`, `nan` and integers that a double cannot hold are texts in it. Default: `read` gets the text.
+   * Format of its files, if not JSON. The hub then parses a text for which `reads` is true, in a thread, with limits, and passes
+   * the value to `read`: times, `inf`, `nan` and integers that a double cannot hold are texts. Default: `read` gets the text.
    */
   readonly format?: 'toml' | 'yaml'
   /** The member of an entry that switches its server off in the program. Default: the program has none. */
   readonly off?: { readonly field: string; readonly value: boolean }
   /**
-   * Whether a document is one of its files: a text of at most 256 KiB, or the value of a JSON text. Is asked in the main thread
-   * for every document: a regular expression must not run over the same blanks again and again.
+   * True when a document is one of its files: a text of at most 256 KiB, or the value of a JSON text. It runs in the main
+   * thread for every document, so a regular expression must not scan the same blanks again and again.
    */
   reads(document: JsonValue): boolean
   /** Throws an Error whose message says what is wrong with the document. */
   read(document: JsonValue): ImportedFile | Promise<ImportedFile>
 }
 
-/** What a file brings. */
+/** The content of a file. */
 export interface ImportedFile {
   readonly servers: readonly ImportedServer[]
   readonly notCarried: readonly NotCarried[]
 }
 
-/** A server in another program's file. `pointer`: where it stands, from `#` on; `body`: as for `POST /api/servers`. */
+/** A server in another program's file. `pointer`: its place, from `#` on; `body`: as for `POST /api/servers`. */
 export interface ImportedServer extends Readonly<Record<'name' | 'pointer', string>> {
   readonly body: JsonObject
   readonly problem?: string
@@ -263,7 +263,7 @@ export interface AlertSubject
 /** Outbound access of a channel, with its owner's current rights. */
 export interface ChannelTarget {
   readonly config: JsonObject
-  /** Reaches what the channel's owner may. */
+  /** Sends requests to addresses that the channel's owner may reach. */
   readonly fetch: GuardedFetch
   /**
    * The addresses of a host, for a channel that connects by itself: connect to one of these and not to the name. Rejects with

@@ -4,10 +4,10 @@ import type { JsonObject, JsonValue } from './json.ts'
 /** An `admin` may manage all users' servers; a `user` only its own. */
 export type Role = 'admin' | 'user'
 
-/** What an access key permits. `api` includes `api:read`; `mcp` is everything that its owner may use under `/mcp`. */
+/** The rights of an access key. `api` includes `api:read`; `mcp` is everything that its owner may use under `/mcp`. */
 export type KeyScope = 'api' | 'api:read' | 'mcp' | { readonly groupId: string } | { readonly serverId: string }
 
-/** How an actor authenticated. */
+/** The way in which an actor authenticated. */
 export type Credential =
   | {
       readonly kind: 'session'
@@ -49,11 +49,11 @@ export interface SystemActor {
 /** On whose behalf something is done. */
 export type Actor = UserActor | SystemActor
 
-/** Who may see and use a server or group besides its owner: nobody, or every user. */
+/** The users who may see and use a server or group besides its owner: none, or all. */
 export type Visibility = 'private' | 'public'
 /** The name of a transport, as the plugin that contributes it gives it, such as `stdio`. */
 export type TransportName = string
-/** Where a record is configured: the settings file, or the database by the API. */
+/** The place where a record is configured: the settings file, or the database by the API. */
 export type Origin = 'file' | 'store'
 /** State of the hub's connection to a server. */
 export type ConnectionState = 'online' | 'connecting' | 'offline'
@@ -62,7 +62,7 @@ export type SessionScope = 'auto' | 'shared' | 'per-session' | 'per-user'
 /** A server request by the client capability that it needs. */
 export type ServerRequestKind = 'sampling' | 'elicitation' | 'roots'
 
-/** How one argument of a tool is changed. */
+/** The change of one argument of a tool. */
 export interface ArgumentOverride {
   /** The value that is always sent, whatever the caller sends; the argument is not in the schema. */
   readonly pin?: JsonValue
@@ -220,7 +220,7 @@ export interface ToolCallRecord {
   readonly serverId: string
   readonly server: string
   readonly group: string
-  /** Of the group; a server's own id, or `all:` and the caller's, where the caller used no group. */
+  /** Id of the group; a server's own id, or `all:` and the caller's, where the caller used no group. */
   readonly groupId: string
   /** The server's own name of the tool; as the caller named it where the call reached no server. */
   readonly tool: string
@@ -239,7 +239,7 @@ export interface ToolCallRecord {
   readonly clientName?: string | undefined
   /** The version in the client's `clientInfo`, at most 64 characters. */
   readonly clientVersion?: string | undefined
-  /** Of a call that is traced. */
+  /** Id of the trace, if the call is traced. */
   readonly traceId?: string | undefined
   /** The access key of the caller, if it used one. */
   readonly keyId?: string | undefined
@@ -262,7 +262,7 @@ export interface LogRecord {
   readonly userId?: string
   /** The part of the hub that logged it, such as `mcp`, `plugin:groups` or `server`. */
   readonly component?: string
-  /** Who may read it besides administrators. Not part of the written line. */
+  /** The user who may read it besides administrators. Not part of the written line. */
   readonly ownerId?: string
   readonly [field: string]: unknown
 }

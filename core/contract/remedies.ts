@@ -140,14 +140,14 @@ export const REMEDIES: Readonly<Record<HubErrorCode, string>> = {
   overloaded: 'Repeat after the time in Retry-After.',
   storage_busy: 'Repeat after the time in Retry-After.',
   market_unavailable: 'Try again in a moment; GET /api/market/sources says what is wrong with the source.',
-  storage_unavailable: 'Check the database; the hub goes on by itself when it answers again.',
+  storage_unavailable: 'Check the database; the hub continues by itself when it answers again.',
   history_unavailable: 'Try again in a moment; the log says why the history failed.',
   upstream_timeout: 'Raise the server’s "timeout", or ask it for less.',
   upstream_init_timeout: 'Look at the server’s log; raise its "startTimeout" if it only starts slowly.',
   stopped: 'Start the server.',
   owner_disabled: 'Enable the account, or give the server to another owner.',
   idle: 'Call one of its tools: that starts it.',
-  config_invalid: 'Enter the configuration anew.',
+  config_invalid: 'Enter the configuration again.',
   era_not_spoken: 'Set `era` of the server to `auto`, or to the era that it speaks.',
   transport_unavailable: 'Switch on the plugin that offers this transport.',
   channel_off: 'Switch the channel on; what was dropped while it was off can be sent again from its deliveries.',
@@ -176,16 +176,16 @@ export const REMEDIES: Readonly<Record<HubErrorCode, string>> = {
   envelope_invalid: 'Put protocol version, client information and capabilities into "_meta" of the request.',
   header_mismatch: 'Make the headers say what the body says.',
   version_unsupported: 'Use one of the versions in the answer.',
-  request_state_invalid: 'Begin the call anew: a state is good once, for one caller, and for ten minutes.',
+  request_state_invalid: 'Start the call again: a state is valid once, for one caller, and for ten minutes.',
   method_not_found: 'Use a method of the MCP version that was agreed on.',
   params_invalid: 'Send the parameters that the method or the tool’s schema describes.',
   uri_ambiguous: 'Use the address from the hub’s own list of resources.',
-  cursor_invalid: 'Begin the list anew, without a cursor.',
+  cursor_invalid: 'Read the list from the start, without a cursor.',
   quota_parked: 'Answer what the parked calls ask, or wait until they expire.',
   client_capability_missing: 'Use a client that offers what the server asks for.',
 }
 
-/** What to do about this error. None for an internal error: its response has only the request's id. */
+/** Returns the advice for an error; for an internal error only its own hint, since its response has only the request's id. */
 export function remedyOf(error: HubError): string | undefined {
   if (error.code === 'internal') return error.hint
   return error.hint ?? error.own?.remedy ?? REMEDIES[error.code as HubErrorCode]

@@ -2,7 +2,7 @@ import type { JsonValue } from './json.ts'
 import type { UserActor } from './records.ts'
 import type { ConfigSchema } from './schema.ts'
 
-/** Who may call a route: anybody, any authenticated user, or administrators. */
+/** The callers of a route: anybody, any authenticated user, or administrators. */
 export type RouteAccess = 'public' | 'user' | 'admin'
 
 /** A checked request to a route of a plugin. */

@@ -31,10 +31,10 @@ const ALL: JsonObject = {
  */
 export function askableCapabilities({ sampling, elicitation, roots }: JsonObject, version: string): JsonObject {
   const latest = version >= MODES_AND_TOOLS
-  const asked = elicitation !== undefined && (latest || (version >= ELICITATION && takesForms(elicitation)))
+  const takesElicitation = elicitation !== undefined && (latest || (version >= ELICITATION && takesForms(elicitation)))
   return {
     ...(sampling === undefined ? {} : { sampling: latest ? sampling : {} }),
-    ...(asked ? { elicitation: latest ? elicitation : {} } : {}),
+    ...(takesElicitation ? { elicitation: latest ? elicitation : {} } : {}),
     ...(roots === undefined ? {} : { roots }),
   }
 }

@@ -11,14 +11,14 @@ export interface Bridge {
   serve(endpoint: BridgeEndpoint): BridgeLink
   /** The tools as the assistant would get them now. Rejects with HubError as `open` does. Absent: unknown. */
   preview?(endpoint: BridgeEndpoint): Promise<BridgePreview>
-  /** The parts of a test of an endpoint that has no link, within 25 s. Rejects with nothing. */
+  /** The steps of a test of an endpoint that has no link, within 25 s. Never rejects. */
   test?(endpoint: BridgeEndpoint): Promise<readonly BridgeTestStep[]>
 }
 
-/** What an assistant gets. */
+/** The tools that an assistant gets. */
 export interface BridgePreview {
   readonly tools: readonly JsonObject[]
-  /** Names of those beyond the limits. */
+  /** Names of the tools beyond the limits. */
   readonly leftOut: readonly string[]
 }
 
@@ -27,23 +27,23 @@ export interface BridgeTestStep {
   readonly name: string
   readonly outcome: 'ok' | 'failed' | 'skipped'
   readonly durationMs: number
-  /** Of a failure: as in errors. Of other outcomes what `detail` says, for translations. */
+  /** Code of a failure, as in errors; of other outcomes the code of the sentence in `detail`, for translations. */
   readonly code?: string
-  /** What `detail` names, for translations by the code. */
+  /** Values in `detail`, for translations by the code. */
   readonly params?: Readonly<Record<string, string | number>>
   readonly detail?: string
 }
 
-/** Where an assistant meets a group, in the rights that the owner of the endpoint has now. */
+/** The connection of an assistant to a group, with the present rights of the endpoint's owner. */
 export interface BridgeEndpoint {
   readonly name: string
-  /** Of the hub. */
+  /** Version of the hub. */
   readonly version: string
   /** `outbound`: the hub dials the platform. `inbound`: the platform, or a device, dials the hub. */
   readonly direction: 'outbound' | 'inbound'
   /** Tools that are offered, 1 to 64, and characters of a result's text, 100 to 2,000. */
   readonly limits: { readonly tools: number; readonly resultCharacters: number }
-  /** Writes to the hub's log, for the owner too. */
+  /** Writes to the hub's log; the owner may read it too. */
   report(level: 'info' | 'warn', message: string): void
   /** Rejects with HubError while the owner may not use what the endpoint is bound to. */
   open(events: { changed(): void; ended(): void }): Promise<BridgeSession>
@@ -52,17 +52,17 @@ export interface BridgeEndpoint {
    * `authorization_required` for HTTP 401 and 403.
    */
   dial(events: BridgeSocketEvents, signal: AbortSignal): Promise<BridgeSocket>
-  /** Outbound: whether the owner's assistants may reach the host of the address. Rejects with HubError. */
+  /** Outbound: checks that the owner's assistants may reach the host of the address. Rejects with HubError. */
   checkAddress(): Promise<void>
-  /** To be called when the link's state is another one. */
+  /** Must be called when the link's state has changed. */
   stateChanged(): void
 }
 
 /** MCP for one endpoint. */
 export interface BridgeSession {
-  /** As clients of the group see them, at most so many. */
+  /** The first `most` tools at most, as clients of the group see them. */
   tools(most: number): Promise<readonly JsonObject[]>
-  /** What the server answered. Rejects with HubError. */
+  /** Resolves with the server's answer. Rejects with HubError. */
   call(tool: string, args: JsonObject, signal: AbortSignal): Promise<BridgeAnswer>
   close(): void
 }
@@ -78,25 +78,25 @@ export interface BridgeSocket {
   close(code: number, reason?: string): void
 }
 
-/** What a socket is notified of. */
+/** Handlers for the events of a socket. */
 export interface BridgeSocketEvents {
   message(text: string): void
-  /** A frame of any kind has come. */
+  /** A frame of any kind was received. */
   alive(): void
-  /** The code of the close frame, where there was one. Called once. */
+  /** The code of the close frame, if there was one. Called once. */
   closed(code: number | undefined): void
 }
 
 /** An endpoint that is served. */
 export interface BridgeLink {
-  /** Inbound: takes over a socket; an earlier one gives way. */
+  /** Inbound: takes over a socket; an earlier one is closed. */
   accept(socket: BridgeSocket): BridgeSocketEvents
   reconnect(): void
   /** `{state, since, …}`. */
   status(): JsonObject
-  /** What went over it last, without contents. */
+  /** The latest messages on it, without contents. */
   messages(): readonly JsonObject[]
-  /** Tests the endpoint as `Bridge.test` does; never a second connection beside an open one. */
+  /** Tests the endpoint as `Bridge.test` does; never opens a second connection beside an open one. */
   test?(): Promise<readonly BridgeTestStep[]>
   /** Ends it after its calls, at most `graceMs` later. `code`: of the close frame. Calls nothing afterwards. */
   close(code: number, graceMs: number): Promise<void>

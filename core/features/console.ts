@@ -31,8 +31,8 @@ export interface PageError extends Error {
 }
 
 /**
- * What the console gives a page's element as its property `console`, before the element is connected, and again, as another
- * object, whenever theme or language change.
+ * The value of the property `console` of a page's element. The console sets it before the element is connected, and sets a new
+ * object whenever theme or language change.
  */
 export interface PageConsole {
   readonly api: PageApi

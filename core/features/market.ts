@@ -13,22 +13,22 @@ declare module '../contract/records.ts' {
   }
 }
 
-/** Where templates of servers come from. What it gives is data: the hub checks it, and stores and searches it itself. */
+/** A source of server templates. It only returns data: the hub checks it, and stores and searches it itself. */
 export interface MarketSource {
   readonly label: string
-  /** After how many milliseconds it is asked again; 0: never. */
+  /** Milliseconds after which it is asked again; 0: never. */
   readonly refreshMs: number
-  /** What kind of list it is, which says how far its entries are checked by somebody. Default `catalogue`. */
+  /** The kind of list, which says how far somebody checks its entries. Default `catalogue`. */
   readonly origin?: 'bundled' | 'registry' | 'catalogue'
-  /** Whether it needs the network. Default true: it is not asked with MARKET_OFFLINE, and its list is kept over a restart. */
+  /** True when it needs the network: it is not asked with MARKET_OFFLINE, and its list is kept over a restart. Default true. */
   readonly network?: boolean
-  /** What its list belongs to, such as a URL: a kept list of another place is not used. Default: its label. */
+  /** The place of its list, such as a URL: a kept list of another place is not used. Default: its label. */
   readonly place?: string
-  /** Whether `page` knows `since`. Default false: each time the whole list is read. */
+  /** True when `page` knows `since`. Default false: the whole list is read each time. */
   readonly incremental?: boolean
   /**
-   * `since` (ISO 8601 UTC, only for an `incremental` source): only what has changed since then, also what was deleted, as
-   * entries with the status `deleted`.
+   * `since` (ISO 8601 UTC, only for an `incremental` source): returns only the entries that changed since then, and the deleted
+   * ones with the status `deleted`.
    */
   page(at: { readonly cursor?: string; readonly since?: string }, signal: AbortSignal): Promise<MarketPage>
   /** The newest version of a package for a variant that names none. Rejects with HubError. */
@@ -51,7 +51,7 @@ export interface MarketTemplate {
   readonly description: string | { readonly en: string; readonly zh: string }
   readonly version: string
   readonly status?: 'active' | 'deprecated'
-  /** What its user should know. */
+  /** A notice for its user. */
   readonly message?: string
   readonly publisher?: string
   readonly homepage?: string
@@ -59,9 +59,9 @@ export interface MarketTemplate {
   readonly license?: string
   readonly categories: readonly string[]
   readonly tags?: readonly string[]
-  /** How many tools it had when somebody counted. */
+  /** Number of its tools when somebody counted them. */
   readonly toolCount?: number
-  /** ISO 8601 UTC: when this version was published. */
+  /** Time at which this version was published, ISO 8601 UTC. */
   readonly updatedAt?: string
   /** Ways to run it, the best first. */
   readonly variants: readonly MarketVariant[]
@@ -72,10 +72,13 @@ export interface MarketTemplate {
 export interface MarketVariant {
   readonly id: string
   readonly kind: 'npm' | 'pypi' | 'remote'
-  /** Of the package registry, with an exact version. */
+  /** Name in the package registry. It comes with an exact version. */
   readonly package?: string
   readonly version?: string
-  /** Behind the package. Words in a list of their own come together, or not at all where an input of them has no value. */
+  /**
+   * Arguments behind the package. The words of an inner list are given together, or not at all where one of their inputs has no
+   * value.
+   */
   readonly args?: readonly (string | readonly string[])[]
   readonly env?: Readonly<Record<string, string>>
   /** Remote: https. */
@@ -85,7 +88,7 @@ export interface MarketVariant {
   readonly transport?: 'sse' | 'streamable-http'
 }
 
-/** What a user enters for a template. */
+/** A value that a user enters for a template. */
 export interface MarketInput {
   readonly name: string
   /** For people. Default: made of the name. */
@@ -101,23 +104,23 @@ export interface MarketInput {
   readonly choices?: readonly string[]
 }
 
-/** What was installed of a template, by which differences to other versions are found. */
+/** The installed version of a template, with which other versions are compared. */
 export interface InstalledTemplate {
   readonly version: string
-  /** The one way to run it that was chosen. */
+  /** The variant that was chosen. */
   readonly variant: MarketVariant
-  /** Those of its inputs that this variant uses. */
+  /** The template's inputs that this variant uses. */
   readonly inputs: readonly MarketInput[]
-  /** By name of the input, the variable of the server that holds what was entered. */
+  /** The variable of the server that holds each entered value, by name of the input. */
   readonly variables: Readonly<Record<string, string>>
   /** ISO 8601 UTC. */
   readonly installedAt: string
 }
 
-/** Where an installed server comes from. */
+/** The template from which a server was installed. */
 export interface TemplateOrigin extends InstalledTemplate {
   /** `source:name`. */
   readonly id: string
-  /** What it was upgraded from, to which it can go back. */
+  /** The version from which it was upgraded, to which it can return. */
   readonly previous?: InstalledTemplate
 }

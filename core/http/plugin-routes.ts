@@ -9,7 +9,7 @@ import type { AuditRegistry } from '../registry/api.ts'
 import type { RunnableRoute } from './pipeline.ts'
 import type { Method, Reply } from './route.ts'
 
-/** What a plugin says of one of its routes, with its schemas as JSON Schema. */
+/** The description of one route of a plugin, with its schemas as JSON Schema. */
 export interface DescribedRoute {
   readonly method: Method
   /** Below `/api/plugins/{plugin}`. */
@@ -57,7 +57,7 @@ export interface PluginRouteTable {
   limits(): Readonly<Record<string, Readonly<Record<string, number>>>>
 }
 
-/** What is found at a path: a route to run, or the methods that there are. */
+/** The result of looking up a path: a route to run, or the methods that the path has. */
 export type FoundPluginRoute =
   | { readonly route: RunnableRoute; readonly params: Readonly<Record<string, string>> }
   | { readonly allow: readonly string[]; readonly open: boolean }

@@ -26,7 +26,7 @@ import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { PluginEntry } from '../plugin-host/resolve.ts'
 import type { FormerPlaces } from '../plugin-host/services/kept.ts'
 
-/** Where bundled plugins keep secrets that hubs have stored before plugins had places of their own. */
+/** The places of secrets that hubs stored for bundled plugins before plugins had places of their own. */
 export const FORMER_PLACES: Readonly<Record<string, FormerPlaces>> = {
   [rankEmbeddings.name]: { system: true },
   [hostedKeys.name]: { userPrefix: HOSTED_KEY_PREFIX },

@@ -13,7 +13,7 @@ interface Parts extends Pick<HubServices, 'dataDir' | 'variable' | 'instanceId' 
   readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy'>
 }
 
-/** What the hub lends to plugins, which start before some of it is there. */
+/** The parts of the hub that plugins use. Plugins start before some of them exist. */
 export class PluginServices implements HubServices {
   readonly #parts: Parts
   connections: Upstreams | undefined

@@ -35,7 +35,7 @@ export async function pingInPlace(state: WriteState, store: Pick<Store, 'ping'>)
 /** Why nothing is written while the data folder is not in its place. */
 function dataDirLost(): HubError {
   return new HubError('storage_unavailable', 'The data folder was moved, removed or replaced while the hub ran', {
-    hint: 'Put the folder back where it was; nothing was made anew in its place.',
+    hint: 'Put the folder back where it was; nothing new was made in its place.',
     retryAfterSeconds: 5,
   })
 }

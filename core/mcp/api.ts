@@ -24,12 +24,12 @@ export interface McpEndpoint {
   recordRefusal(call: RefusedDirectCall, error: unknown): void
   /** A client inside the hub at a path under `/mcp`. Throws `group_not_found`. */
   openPath(options: PathClientOptions): Promise<PathClient>
-  /** What a user has in use now. */
+  /** Number of things that a user has open now. */
   usage(userId: string): McpUsage
   sessions(): readonly SessionInfo[]
   /** Ends one session by an administrator or the hub; false when there is none. */
   endSession(id: string, reason: string): boolean
-  /** What a client that may use these servers of the group sees, for the console and the CLI. */
+  /** The group as a client that may use these servers sees it, for the console and the CLI. */
   groupView(actor: UserActor, group: GroupRecord, servers: readonly ServerRecord[]): GroupView
   /** Opens no new sessions; waits for calls in flight, at most `timeoutMs`; then ends all streams. */
   drain(timeoutMs: number): Promise<void>
@@ -41,7 +41,7 @@ export interface McpUsage {
   /** The most in one pool: of one server and set of capabilities. */
   readonly leasesPerUser: number
   readonly sessionsPerUser: number
-  /** Of sessions, of modern clients, and by the API. */
+  /** Most calls at the same time: of sessions, of modern clients, and by the API. */
   readonly callsPerUser: number
   readonly streamsPerUser: number
   readonly listenStreamsPerUser: number

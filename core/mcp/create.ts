@@ -54,7 +54,7 @@ interface McpDeps {
   readonly credentials: Pick<LiveCredentials, 'watchAll' | 'require'>
   readonly sealer: Sealer & TokenSealer
   readonly marks: HubMarks
-  /** Where sessions are stored across restarts. Default: nowhere, they end with the process. */
+  /** The store of sessions across restarts. Default: none, sessions end with the process. */
   readonly sessionRecords?: SessionRecords
   readonly bytes: BytesInFlight
   /** The group resolver plugin, while one runs. */
@@ -216,7 +216,7 @@ interface CallParts {
   readonly tasks: TaskTable
 }
 
-/** What answers the requests of both eras, and tool calls outside any session. */
+/** Creates the router and the direct calls: they answer the requests of both eras, and tool calls outside any session. */
 function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table }: CallParts) {
   const { fanout, subscriptions, levels } = changes
   const refusals = new Refusals(now)

@@ -89,7 +89,7 @@ export class EraDispatcher {
     })
   }
 
-  /** Who waited is checked again. */
+  /** Delays a sender who sends too fast. The credential is checked again after a delay. */
   async #paced({ actor }: ScopedRequest, characters: number): Promise<void> {
     const waitMs = 1_000 * this.#pace.owe(actor.userId, characters)
     if (waitMs === 0) return

@@ -12,8 +12,8 @@ import { blockedTools, type ResolvedScope } from './scope/scope-types.ts'
 import type { ToolSets } from './scope/tool-sets.ts'
 
 /**
- * What a group offers, from the stored catalogues: an offline member counts as last seen, so that an editor of the
- * group sees all of it. Warnings about a server's lists are shown to those who may edit the server.
+ * The offer of a group, from the stored catalogues: an offline member counts as last seen, so that an editor of the group sees
+ * all of it. Warnings about a server's lists are shown to those who may edit the server.
  */
 export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Upstreams, toolSets: ToolSets): GroupView {
   const states = scope.members.map(member => ({

@@ -1,6 +1,6 @@
-/** Of the file that `POST /api/export` gives; lower ones are read for ever. */
+/** Version of the file that `POST /api/export` returns; files of lower versions can always be read. */
 export const EXPORT_VERSION = 1
-/** For what its secrets are sealed. */
+/** The purpose for which its secrets are sealed. */
 export const EXPORT_SECRETS = 'patchbay export, secrets'
 /** A user's own settings that mean the same in every hub. */
 export const EXPORT_SETTINGS = ['language', 'theme'] as const
@@ -15,7 +15,7 @@ export const OWNED_SECTIONS = {
 
 const SECRET = /^<secret:(\/.*)>$/s
 
-/** What stands in the place of a secret. */
+/** The placeholder for a secret. */
 export function secretAt(pointer: string): string {
   return `<secret:${pointer}>`
 }

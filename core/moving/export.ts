@@ -12,7 +12,7 @@ import { exportHash, jsonParts } from './json-pieces.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { sealWithPassphrase } from './passphrase.ts'
 
-/** What an export reads. */
+/** The registries that an export reads. */
 export type ExportRegistry = Pick<Registry, 'servers' | 'groups' | 'settings'>
 
 /** The kinds that are exported beside those of the registry. */
@@ -72,7 +72,7 @@ function byName<T extends { readonly name: string }>(items: readonly T[]): T[] {
 
 async function exportedServers({ servers }: ExportRegistry, actor: UserActor, keep: Keep): Promise<JsonObject> {
   const found: [string, JsonValue][] = []
-  // What cannot be read here could not be read there either.
+  // An unreadable record is left out: the other hub could not read it either.
   const usable = (await servers.list(actor, { scope: 'mine' })).filter(({ problem }) => !problem)
   for (const record of byName<ServerRecord>(usable)) {
     const at = `/servers/${pointerToken(record.name)}`

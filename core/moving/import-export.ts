@@ -9,7 +9,7 @@ import type { OwnedItemKind } from './import-scope.ts'
 import { exportHash } from './json-pieces.ts'
 import { openWithPassphrase, type PassphraseSealed } from './passphrase.ts'
 
-/** Whether a document is what `POST /api/export` of some hub gave. */
+/** True when a document is a result of `POST /api/export`, of whatever hub. */
 export function isExport(document: JsonValue): document is JsonObject {
   return isJsonObject(document) && document.format === 'patchbay-export'
 }
@@ -91,7 +91,7 @@ function serverItem(name: string, entry: JsonValue, secrets: Secrets, formerOwne
   }
 }
 
-/** With the secrets in their places; those that are not known are empty, and asked for. */
+/** Returns the value with the secrets inserted; unknown ones are empty, and asked for. */
 function filled(value: JsonValue, secrets: Secrets, missing: MissingValue[]): JsonValue {
   if (typeof value === 'string') {
     const at = secretPlace(value)

@@ -6,7 +6,7 @@ import type { UserRecord } from '../registry/api.ts'
 import { absentMembers, memberName } from './import-members.ts'
 import type { ImportResult, ImportScope, Of } from './import-scope.ts'
 
-/** Makes a group, or compares it with the one that is there. Throws what the registry throws. */
+/** Makes a group, or compares it with the existing one. Throws the registry's errors. */
 export async function importGroup(
   scope: ImportScope,
   item: Of<'group'>,
@@ -34,7 +34,7 @@ export async function importGroup(
   return { verdict: 'new' }
 }
 
-/** By the name of each member's server here, what the other hub put before the names of its tools. */
+/** The prefix that the other hub put before the names of each server's tools, by name of the member's server here. */
 function formerPrefixes({ body, formerSeparator }: Of<'group'>, members: JsonValue): ReadonlyMap<string, string> {
   const prefixes = new Map<string, string>()
   if (formerSeparator === undefined || !Array.isArray(body.members) || !Array.isArray(members)) return prefixes
@@ -66,7 +66,7 @@ function replaceGroup(
   })
 }
 
-/** Without the members that are not there: the file of another hub may name servers that were removed. */
+/** Returns the members that exist: the file of another hub may name servers that were removed. */
 async function writeGroup(
   { parts }: ImportScope,
   body: JsonObject,

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { NotCarried } from '../contract/points.ts'
 import type { ImportItem } from './import-items.ts'
 
-/** What a hub's file says of assistants. */
+/** The assistants in a hub's file. */
 export interface HubEndpoints {
   readonly items: readonly ImportItem[]
   readonly notCarried: readonly NotCarried[]
@@ -11,8 +11,8 @@ export interface HubEndpoints {
 }
 
 /**
- * The endpoints of assistants in a hub's file, switched off: two hubs must not dial one address. `ownerOf` says whose something
- * is; `groups` has the names of groups by their former ids.
+ * Reads the endpoints of assistants in a hub's file. They are switched off: two hubs must not dial one address. `ownerOf`
+ * returns the owner of an item; `groups` has the names of groups by their former ids.
  */
 export function readEndpoints(
   { assistant }: SettingsState,
@@ -43,7 +43,7 @@ export function readEndpoints(
   return { items, notCarried, warnings }
 }
 
-/** What is there besides the endpoints: nothing of it is carried. */
+/** Returns the settings besides the endpoints: none of them is carried. */
 export function besideEndpoints({ endpoints, ...rest }: JsonObject): JsonObject {
   return Array.isArray(endpoints) ? rest : { ...(endpoints === undefined ? {} : { endpoints }), ...rest }
 }

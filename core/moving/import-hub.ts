@@ -26,14 +26,14 @@ const MODELSCOPE = 'modelscope'
 const LABEL_CHARACTERS = 100
 const SEPARATOR_CHARACTERS = 16
 
-/** Whether a document is the settings file of a hub: it names users, groups or access keys beside its servers. */
+/** True when a document is the settings file of a hub: it names users, groups or access keys beside its servers. */
 export function isHubDocument(document: JsonValue): document is JsonObject {
   if (!isJsonObject(document)) return false
   const has = (name: string) => document[name] !== null && typeof document[name] === 'object'
   return has('users') || has('bearerKeys') || has('groups') || (has('mcpServers') && has('systemConfig'))
 }
 
-/** How many users, servers, groups and keys a hub's document names, counted before any of them is read. */
+/** Number of users, servers, groups and keys that a hub's document names, counted before any of them is read. */
 export function namedIn(document: JsonObject): number {
   const { users, mcpServers, servers, groups, bearerKeys } = document
   return [users, mcpServers ?? servers, groups, bearerKeys].reduce<number>(
@@ -42,7 +42,7 @@ export function namedIn(document: JsonObject): number {
   )
 }
 
-/** Everything that the settings file of a hub brings. Throws DuplicateEntry. */
+/** Reads everything in the settings file of a hub. Throws DuplicateEntry. */
 export function readHubDocument(document: JsonObject): ImportContent {
   const state = readSettings(document)
   const firstAdmin = state.file.users.find(({ role }) => role === 'admin')?.name
@@ -101,7 +101,7 @@ function readGroups(document: JsonObject, { file, places }: SettingsState, owner
   })
 }
 
-/** Between a server's name and that of its tool, unless the hub was set to something else. */
+/** Separator between a server's name and that of its tool, unless the hub was set to another one. */
 function separatorOf({ systemConfig }: JsonObject): string {
   const set = isJsonObject(systemConfig) ? systemConfig.nameSeparator : undefined
   return typeof set === 'string' && set !== '' && set.length <= SEPARATOR_CHARACTERS ? set : '-'
@@ -139,7 +139,7 @@ function readKey(key: JsonValue, at: number, groups: ReadonlyMap<string, string>
   }
   const label = typeof key.name === 'string' ? key.name.trim().slice(0, LABEL_CHARACTERS) : ''
   const name = label === '' ? `key ${at + 1}` : label
-  // A key of the system is nobody's: the importing administrator gets it.
+  // A key of the system has no owner: the importing administrator gets it.
   const owner = typeof key.owner === 'string' && key.kind !== 'system' ? { owner: key.owner } : {}
   return { kind: 'key', pointer, name, ...owner, secret: key.token, scopes: scopesOf(key, groups) }
 }
@@ -155,7 +155,7 @@ function groupNames(section: JsonValue | undefined): ReadonlyMap<string, string>
   return names
 }
 
-/** Never `api`: those keys opened MCP alone. */
+/** Never returns `api`: those keys opened only MCP. */
 function scopesOf(key: JsonObject, groups: ReadonlyMap<string, string>): JsonValue[] {
   const texts = (value: JsonValue | undefined) =>
     Array.isArray(value) ? value.filter(item => typeof item === 'string') : []
@@ -207,7 +207,7 @@ function leftBehind(document: JsonObject): NotCarried[] {
   return [...sections, ...settings, ...leftOfUsers(document)]
 }
 
-/** Settings of a hub that have a place of their own here. */
+/** Settings of a hub that are configured elsewhere here. */
 const OF_THE_HUB: Readonly<Record<string, readonly [what: string, instead: string]>> = {
   [MODELSCOPE]: [
     'the hub’s own key of ModelScope, for those who have none',
@@ -216,7 +216,7 @@ const OF_THE_HUB: Readonly<Record<string, readonly [what: string, instead: strin
   assistant: ['settings of assistants', 'Set ASSISTANT_ENABLED and ASSISTANT_API_KEY.'],
 }
 
-/** What of a setting of the hub is not carried by another part of the import. */
+/** Returns the part of a hub's setting that no other part of the import carries. */
 function uncarried(name: string, value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value
   if (name === 'assistant') return besideEndpoints(value)

@@ -6,7 +6,7 @@ import { visibleName } from '../domain/text/visible-text.ts'
 import type { ImportOutcome, ImportResult, ImportScope } from './import-scope.ts'
 import { missing } from './import-scope.ts'
 
-/** Pointer of the wish in the request, which the outcome has in the place of one into the document. */
+/** Pointer of the outcome for the group: it points into the request, since the group is no item of the document. */
 const POINTER = '#/group'
 
 /**

@@ -3,7 +3,7 @@ import type { NotCarried } from '../contract/points.ts'
 import type { Role } from '../contract/records.ts'
 import type { TemplateOrigin } from '../features/market.ts'
 
-/** A value that a server needs and the document does not hold. */
+/** A value that a server needs and the document does not have. */
 export interface MissingValue {
   /** The name under which the answer is sent. */
   readonly name: string
@@ -24,14 +24,14 @@ export type ImportItem = Placed &
         readonly kind: 'server'
         readonly name: string
         readonly owner?: string
-        /** Whose it was, where that says nothing of whose it becomes. */
+        /** The former owner, where that does not decide who becomes the owner. */
         readonly formerOwner?: string
         /** Flat, as for `POST /api/servers`, without `owner`. */
         readonly body: JsonObject
         readonly missing?: readonly MissingValue[]
-        /** Where the document calls fields of the body by other names. */
+        /** Converts pointers, where the document calls fields of the body by other names. */
         readonly place?: (pointer: string) => string
-        /** What refers to an environment: `${NAME}` (default), `$NAME` too, or nothing. */
+        /** The form of references to an environment: `${NAME}` (default), `$NAME` too, or none. */
         readonly references?: 'braced' | 'plain' | 'none'
         /** The template of the market that it was installed from. */
         readonly template?: TemplateOrigin
@@ -68,13 +68,13 @@ export type ImportItem = Placed &
     | { readonly kind: 'secret'; readonly name: string; readonly owner?: string; readonly value: string }
   )
 
-/** What a document brings, in the order in which it is made. */
+/** The content of a document, in the order in which it is made. */
 export interface ImportContent {
-  /** Which program's. */
+  /** The program that wrote the document. */
   readonly source: string
   readonly items: readonly ImportItem[]
   readonly notCarried: readonly NotCarried[]
-  /** What else its user should know, as sentences. */
+  /** Other sentences for its user. */
   readonly warnings: readonly string[]
 }
 
@@ -82,19 +82,19 @@ export interface ImportContent {
 export type ImportVerdict = 'new' | 'same' | 'replaced' | 'extended' | 'exists' | 'invalid' | 'skipped'
 
 /**
- * What the user wants of one item, by its pointer. `accept`: a key that is shorter than 32 characters, for 30 days. `replace`:
- * takes the place of what the user has under its name.
+ * The user's choice for one item, by its pointer. `accept`: takes a key that is shorter than 32 characters, for 30 days.
+ * `replace`: replaces what the user has under the item's name.
  */
 export type ImportChoice = 'skip' | 'accept' | 'replace' | { readonly rename: string }
 
-/** Something that an import made, by which it is found again to be taken back. */
+/** Something that an import made, with what finds it again when the import is taken back. */
 export interface MadeItem {
   readonly kind: ImportItem['kind']
   readonly id: string
   readonly name: string
   readonly owner: string
-  /** For as long as it is the same, nobody has changed it. */
+  /** Nobody has changed it while it has this revision. */
   readonly revision: number | string
-  /** The name of the secret that holds what was there before. */
+  /** The name of the secret that holds the former state. */
   readonly replaced?: string
 }

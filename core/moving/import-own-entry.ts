@@ -2,7 +2,9 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** Whether an entry of a client leads to this hub, at one of its own addresses, itself or by a bridge such as mcp-remote. */
+/**
+ * True when an entry of a client leads to this hub, at one of its own addresses, directly or by a bridge such as mcp-remote.
+ */
 export function leadsToHub(body: JsonObject, hubUrl: string): boolean {
   const own = originOf(hubUrl)
   const texts: JsonValue[] = [body.url ?? null, ...(Array.isArray(body.args) ? body.args : [])]
@@ -12,7 +14,7 @@ export function leadsToHub(body: JsonObject, hubUrl: string): boolean {
   })
 }
 
-/** With one spelling for all names of this machine. */
+/** Replaces all names of this machine by one. */
 function originOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   const { protocol, hostname, port } = new URL(url)

@@ -5,7 +5,7 @@ import { isSameSetting } from '../registry/owned/moving.ts'
 import type { OwnedSetting } from '../registry/owned/settings.ts'
 import type { ImportResult, ImportScope, Of, OwnedItemKind } from './import-scope.ts'
 
-/** These act by themselves, so that their owner looks at them first where somebody else wrote them. */
+/** Kinds that act by themselves: their owner must check them first when somebody else wrote them. */
 const ACTING: ReadonlySet<OwnedItemKind> = new Set(['channel', 'endpoint'])
 
 /** Makes a rule, channel, dashboard or endpoint, or compares it with the one that is there. Throws `validation_failed`, `admin_only`. */
@@ -56,7 +56,7 @@ async function replaceOwned(
   })
 }
 
-/** What the body names of the same document has its new name by now. */
+/** Replaces names that the body takes from the same document by the new names of these items. */
 function renamedRefs(scope: ImportScope, kind: OwnedItemKind, body: JsonObject): JsonObject {
   if (kind === 'rule' && Array.isArray(body.channels)) {
     const channels = body.channels.map(name => (typeof name === 'string' ? scope.nameOf('channel', name) : name))
@@ -65,7 +65,7 @@ function renamedRefs(scope: ImportScope, kind: OwnedItemKind, body: JsonObject):
   if (kind !== 'endpoint' || typeof body.group !== 'string') return body
   const at = body.group.lastIndexOf('/') + 1
   const [view, ref] = [body.group.slice(0, at), body.group.slice(at)]
-  // As where it is looked up: a group comes before a server of its name.
+  // A group comes before a server of the same name, as in the look-up.
   const asGroup = scope.refOf('group', ref)
   return { ...body, group: `${view}${asGroup === ref ? scope.refOf('server', ref) : asGroup}` }
 }

@@ -17,7 +17,7 @@ import type { ImportContent, ImportItem } from './import-items.ts'
 import type { ImportOptions } from './import-scope.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 
-/** What the reading of documents needs. */
+/** The functions that the reading of documents uses. */
 export interface ImportReaderDeps {
   /** By the program's name. */
   sources(): ReadonlyMap<string, ImportSource>
@@ -27,27 +27,27 @@ export interface ImportReaderDeps {
   readDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }>
 }
 
-/** Of administrators, and of others, whose servers are far fewer. */
+/** Most items, for administrators and for others, who may have far fewer servers. */
 const MOST_ITEMS = { admin: 2_000, user: 500 }
-/** Of a document that came as JSON: what is in a body of 128 KiB at most, or was counted when it was parsed. */
+/** Limits of a document that came as JSON: it was in a body of 128 KiB at most, or was counted when it was parsed. */
 const DOCUMENT_JSON: JsonLimits = { ...SERVER_JSON, members: 70_000, characters: 16 * 1024 * 1024 }
-/** What is not carried is named one by one up to this number; a file can have ten thousand fields that are unknown. */
+/** Most things not carried that are named one by one; a file can have ten thousand unknown fields. */
 const MOST_NAMED = 1_000
 
 /** Reads a document: an export, the settings of a hub or of a client, a command line, or a URL. */
 export class ImportReader {
   readonly #deps: ImportReaderDeps
-  /** Each takes 128 MiB for a moment. */
+  /** Each one takes 128 MiB for a moment. */
   readonly #passphrases = new OneAtATime('Too many exports are read at this moment')
 
   constructor(deps: ImportReaderDeps) {
     this.#deps = deps
   }
 
-  /** Throws `validation_failed` for a document of which nothing is understood or that is beyond a limit, `overloaded`. */
+  /** Throws `overloaded`, and `validation_failed` for a document that no reader understands or that is beyond a limit. */
   async read(document: JsonValue, actor: UserActor, options: ImportOptions): Promise<ImportContent> {
     const value = typeof document === 'string' ? await this.#jsonOf(document, actor.userId) : guarded(document)
-    // Others are answered between walks: each takes some tens of milliseconds where a document is as large as it may be.
+    // Others are answered between walks: for a document of the largest size, each walk takes some tens of milliseconds.
     await nextTurn()
     if (value !== undefined && isHubDocument(value)) refuseTooMany(namedIn(value), actor)
     const { answers, passphrase } = options
@@ -62,7 +62,9 @@ export class ImportReader {
     return { ...content, notCarried: firstNamed(content.notCarried) }
   }
 
-  /** Undefined for what is no JSON or beyond a limit: the thread that reads settings then says what is wrong with it. */
+  /**
+   * Returns undefined for a text that is no JSON or beyond a limit: the thread that reads settings then reports its mistake.
+   */
   async #jsonOf(text: string, sender: string): Promise<JsonValue | undefined> {
     if (text.length > JSON_CHARACTERS) return undefined
     const read = await this.#deps.parseText(text, 'json', sender)
@@ -83,7 +85,7 @@ export class ImportReader {
     return undefined
   }
 
-  /** Undefined for what is none of its files. */
+  /** Undefined for a document that is none of its files. */
   async #readBy(
     reader: ImportSource,
     document: JsonValue,
@@ -109,7 +111,10 @@ function refused(detail: string): HubError {
   return validationError([{ pointer: '#/document', code: 'import_invalid', detail }])
 }
 
-/** Sources and the reader of hubs walk through all of it here, and name each part by its path. */
+/**
+ * Checks the whole document here, since the sources and the reader of hubs walk through all of it and name each part by its
+ * path.
+ */
 function guarded(document: JsonValue): JsonValue {
   try {
     guardJson(document, DOCUMENT_JSON)

@@ -3,7 +3,7 @@ import type { Store } from '../store/open.ts'
 import { read, type Writer } from '../store/transact.ts'
 import { REPLACED_PREFIX } from './import-scope.ts'
 
-/** How long an import can be taken back, in milliseconds. */
+/** Time for which an import can be taken back, in milliseconds. */
 const KEPT_MS = 7 * 86_400_000
 
 /** An import that was made. */

@@ -42,7 +42,7 @@ export function ownReferences(
     const entered = answers[name]
     const answer = entered !== undefined && isSecretName(name) && isBlank(entered) ? preset : (entered ?? preset)
     if (answer === undefined) missing.push({ name, secret: isSecretName(name) })
-    // What is filled in is text, not another reference.
+    // The inserted value is text, not another reference.
     variables[name] = (answer ?? '').replaceAll('${', () => '$${')
   }
   return {

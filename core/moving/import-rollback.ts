@@ -12,22 +12,25 @@ import type { MadeItem } from './import-items.ts'
 
 type Named = Pick<MadeItem, 'kind' | 'name'>
 
-/** What was taken back of an import, and what was not. */
+/** The result of a rollback: the items that were taken back, and those that were not. */
 export interface Rollback {
   readonly removed: readonly Named[]
-  /** What the import had replaced, which is there again. */
+  /** Items that the import had replaced, and that are restored. */
   readonly restored: readonly Named[]
   readonly kept: readonly (Named & { readonly why: string })[]
-  /** Somebody had removed it before. */
+  /** Items that somebody had removed before. */
   readonly gone: readonly Named[]
 }
 
-/** What taking back works on. */
+/** The parts of the hub that a rollback uses. */
 export interface RollbackParts extends TogetherParts {
   readonly records: ReturnType<MovingKinds>
 }
 
-/** Removes or puts back what an import has made, the last first, since what refers to another goes before it. */
+/**
+ * Removes or restores the things that an import has made. The last one comes first, so that a thing goes before those it refers
+ * to.
+ */
 export async function takeBack(parts: RollbackParts, actor: UserActor, made: readonly MadeItem[]): Promise<Rollback> {
   const result = {
     removed: [] as Named[],
@@ -49,7 +52,7 @@ export async function takeBack(parts: RollbackParts, actor: UserActor, made: rea
   return result
 }
 
-/** Undefined when it was taken back; else why it was kept. */
+/** Resolves with undefined when it was taken back; else with the reason why it was kept. */
 async function takeOneBack(
   parts: RollbackParts,
   actor: UserActor,
@@ -66,7 +69,7 @@ async function takeOneBack(
   }
 }
 
-/** What an item has replaced. Throws `import_not_found` when it is not kept any more. */
+/** Returns the state that an item replaced. Throws `import_not_found` when it is not kept any more. */
 async function beforeOf(
   { registry }: RollbackParts,
   { userId }: UserActor,
@@ -78,16 +81,16 @@ async function beforeOf(
   return JSON.parse(text) as Before
 }
 
-/** What was replaced: `body` of a record, with its secrets, or a value. */
+/** The replaced state: `body` of a record, with its secrets, or a value. */
 interface Before {
   readonly body?: JsonObject
   readonly template?: TemplateOrigin
   readonly value?: JsonValue
-  /** Of a rule, channel or endpoint; those of earlier imports do not say it, and get no rights. */
+  /** Limits of a rule, channel or endpoint; earlier imports did not record them, and their items get no rights. */
   readonly limit?: SettingLimit
 }
 
-/** Does nothing to what is gone, or was changed since it was made. */
+/** Must not touch a thing that is gone, or was changed since it was made. */
 type Undo = (
   parts: RollbackParts,
   actor: UserActor,
@@ -124,7 +127,7 @@ const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
   },
   async key({ registry }, actor, item) {
     const { id, revision } = item
-    // One that was rotated has another secret by now.
+    // A rotated key has another secret by now.
     const owned = await registry.keys.byHash(String(revision))
     if (owned?.id !== id) return (await isKeyThere(registry, actor, item)) ? 'changed' : 'gone'
     await registry.keys.remove(actor, id)
@@ -151,7 +154,7 @@ const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
   endpoint: undoOwned('endpoint'),
 }
 
-/** Of what is gone nothing can be put back. */
+/** A thing that is gone and replaced nothing needs no rollback. */
 function changedOr(present: unknown, before: Before | undefined): 'changed' | 'gone' {
   return present === undefined && before === undefined ? 'gone' : 'changed'
 }

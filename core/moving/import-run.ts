@@ -14,7 +14,7 @@ import { type ImportOutcome, type ImportResult, type ImportScope, missing, type 
 import { importServer } from './import-servers.ts'
 import { importValue } from './import-values.ts'
 
-/** Whose passwords are among those that everybody tries, by pointer. */
+/** Pointers of the users whose passwords are among the most common ones. */
 export type WeakPasswords = ReadonlySet<string>
 
 const ADMINS_ONLY = 'Only administrators import it, with a sign-in'
@@ -69,7 +69,7 @@ export class ImportRun {
     }
   }
 
-  /** Also of a server that is invalid: it may be so for what it lacks. */
+  /** Returns the missing values, also for an invalid server, which may be invalid because of them. */
   #missing(): Pick<ImportOutcome, 'missing'> {
     const { missing } = this.#scope
     return missing.length > 0 ? { missing } : {}

@@ -8,11 +8,11 @@ import type { TogetherParts } from '../registry/create.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import type { ImportChoice, ImportItem, ImportVerdict, MadeItem, MissingValue } from './import-items.ts'
 
-/** How the user wants a document imported. */
+/** The user's options for an import. */
 export interface ImportOptions {
-  /** Values of what documents refer to, by name. */
+  /** Values for the references in documents, by name. */
   readonly answers: Readonly<Record<string, string>>
-  /** By pointer of the item. */
+  /** Choices by the pointer of the item. */
   readonly choices: Readonly<Record<string, ImportChoice>>
   /** All servers and assistant endpoints are switched off. */
   readonly off: boolean
@@ -20,11 +20,11 @@ export interface ImportOptions {
   readonly group?: string | undefined
   /** Opens the secrets of an export. */
   readonly passphrase?: string | undefined
-  /** The address of this hub: what leads to it is left out. */
+  /** The address of this hub: entries that lead to it are left out. */
   readonly hubUrl: string
 }
 
-/** What became, or would become, of one item. */
+/** The outcome, or planned outcome, of one item. */
 export interface ImportOutcome {
   readonly kind: ImportItem['kind']
   readonly pointer: string
@@ -43,10 +43,10 @@ export interface ImportOutcome {
 
 /** An item of these kinds. */
 export type Of<Kind extends ImportItem['kind']> = Extract<ImportItem, { kind: Kind }>
-/** What making one item gives. */
+/** The result of making one item. */
 export type ImportResult = Pick<ImportOutcome, 'verdict'> & Partial<ImportOutcome>
 
-/** What the making of every item of one import shares. */
+/** The state that the making of all items of one import shares. */
 export class ImportScope {
   readonly made: MadeItem[] = []
   readonly parts: TogetherParts
@@ -54,9 +54,9 @@ export class ImportScope {
   readonly options: ImportOptions
   readonly transports: Transports
   readonly records: ReturnType<MovingKinds>
-  /** What the item at hand lacks. */
+  /** The values that the present item lacks. */
   missing: readonly MissingValue[] = []
-  /** Of the import, under which what it replaces is kept. */
+  /** Id of the import, under which replaced things are kept. */
   readonly #id: string
   /** New names, by kind and former name. */
   readonly #renamed = new Map<string, string>()
@@ -81,7 +81,7 @@ export class ImportScope {
     return this.actor.role === 'admin'
   }
 
-  /** An access key must not make what outlives it or opens more. */
+  /** An access key must not make anything that outlives it or opens more. */
   get mayMakeAccounts(): boolean {
     return this.isAdmin && this.actor.credential.kind !== 'key'
   }
@@ -110,7 +110,7 @@ export class ImportScope {
     })
   }
 
-  /** Once an owner has as much as may be, each further thing would only cost time. */
+  /** Once an owner's quota is reached, further attempts would only cost time. */
   async attempt<T>(kind: string, owner: UserRecord, make: () => Promise<T>): Promise<T> {
     const key = `${kind} ${owner.id}`
     const full = this.#full.get(key)
@@ -138,8 +138,8 @@ export class ImportScope {
   }
 
   /**
-   * Whether the owner may not know what the item does: who owned it there is neither this user, nor one that the import has
-   * just made of that owner. Rights must not rise so.
+   * True when the owner may not know what the item does: its owner in the document is neither this user, nor a user that the
+   * import has just made from that owner. An import must not raise rights this way.
    */
   isUnseen(item: Of<'server' | OwnedItemKind>, owner: UserRecord): boolean {
     const named = item.owner ?? item.formerOwner
@@ -148,8 +148,8 @@ export class ImportScope {
   }
 
   /**
-   * Whether what is there is replaced: where the user said so and owns it, and nothing stands against it. Else `warnings` say
-   * why not.
+   * True when the present thing is replaced: the user chose so and owns it, and nothing forbids it. Otherwise adds the reason
+   * to `warnings`.
    */
   replaces({ pointer }: Pick<ImportItem, 'pointer'>, present: Replaceable, warnings: string[]): boolean {
     if (this.options.choices[pointer] !== 'replace') return false
@@ -190,7 +190,7 @@ interface Replaceable {
   readonly isUnseen?: boolean
 }
 
-/** What has `owner` and `formerOwner`, beside servers. */
+/** Kinds with `owner` and `formerOwner`, besides servers. */
 export type OwnedItemKind = 'channel' | 'rule' | 'dashboard' | 'endpoint'
 
 /** Names of the secrets of a user that hold what imports replaced. */

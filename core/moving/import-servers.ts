@@ -79,8 +79,8 @@ function isSameServer(scope: ImportScope, present: ServerRecord, body: JsonObjec
 }
 
 /**
- * What two servers of one owner and of one body have in common. The values of secrets are left out: an import
- * must not tell by trial what is stored.
+ * The part of a server that decides whether two servers of one owner are the same. The values of secrets are left out: an
+ * import must not reveal by trial what is stored.
  */
 function comparable(record: ServerRecord): JsonObject {
   const { name, enabled, ...body } = serverBodyOf(mapSecrets(record, () => ''))

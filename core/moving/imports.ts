@@ -23,7 +23,7 @@ import { type ImportOptions, type ImportOutcome, ImportScope } from './import-sc
 import { thingsOfItems, thingsOfMade } from './import-things.ts'
 import { ImportTurns } from './import-turns.ts'
 
-/** What imports need. */
+/** The parts of the hub that imports use. */
 export interface ImportDeps extends ImportReaderDeps {
   readonly store: Store
   readonly within: OpenRegistry['within']
@@ -33,11 +33,11 @@ export interface ImportDeps extends ImportReaderDeps {
   readonly settings: Pick<Registry['settings'], 'openUserSecret'>
 }
 
-/** What an import would do. */
+/** The plan of an import. */
 export interface ImportPlan {
-  /** Which program's document it is. */
+  /** The program whose document it is. */
   readonly source: string
-  /** The same only for the same document, wishes and outcome. */
+  /** Two plans have the same hash only for the same document, options and outcome. */
   readonly planHash: string
   readonly items: readonly ImportOutcome[]
   readonly notCarried: readonly NotCarried[]
@@ -64,11 +64,14 @@ export interface ImportService {
   ): Promise<ImportPlan & { readonly id: string }>
   /** The actor's imports of the last seven days, newest first. */
   list(actor: UserActor): Promise<readonly ImportRecord[]>
-  /** Removes what an import has made, but for what was changed since. Throws `import_not_found`, `storage_busy`. */
+  /** Removes the things that an import has made, except those changed since. Throws `import_not_found`, `storage_busy`. */
   rollBack(actor: UserActor, id: string): Promise<Rollback>
 }
 
-/** Imports into the store. Each is made on a copy of what it reads, so that others' changes wait for its last moment alone. */
+/**
+ * Imports into the store. Each is made on a copy of the rows that it reads, so that others' changes wait only for the final
+ * transaction.
+ */
 export class Imports implements ImportService {
   readonly #deps: ImportDeps
   readonly #turns = new ImportTurns()
@@ -154,7 +157,7 @@ export class Imports implements ImportService {
     return JSON.parse(row.made) as MadeItem[]
   }
 
-  /** The body of what an item had replaced; null for none, and where it is not kept any more. */
+  /** The body that an item had replaced; null when there was none, or when it is not kept any more. */
   async #replaced({ userId }: UserActor, name: string | undefined): Promise<JsonValue> {
     const text = name === undefined ? undefined : await this.#deps.settings.openUserSecret(userId, name)
     return text === undefined ? null : ((JSON.parse(text) as { readonly body?: JsonValue }).body ?? null)
@@ -176,9 +179,9 @@ export class Imports implements ImportService {
     return { plan: { source, planHash, items, notCarried, warnings }, made: scope.made }
   }
 
-  /** Hashes of administrators are tried before the transaction: each try takes a tenth of a second and more. */
+  /** Tries hashes of administrators before the transaction: each try takes a tenth of a second and more. */
   async #weakPasswords({ items }: ImportContent, { role, credential }: UserActor): Promise<WeakPasswords> {
-    // Others make no users, and must not keep those waiting who sign in.
+    // Other users make no users, and must not delay people who sign in.
     if (role !== 'admin' || credential.kind === 'key') return new Set()
     const admins = items.filter(item => item.kind === 'user').filter(({ role }) => role === 'admin')
     const weak = new Set<string>()
@@ -194,7 +197,9 @@ export class Imports implements ImportService {
   }
 }
 
-/** Of all that the plan depends on, item by item, so that others are answered in between: one can hold 16 MiB. */
+/**
+ * Hashes everything that the plan depends on, item by item, so that others are answered in between: one item can hold 16 MiB.
+ */
 async function hashOf(
   items: readonly ImportItem[],
   outcomes: readonly ImportOutcome[],

@@ -8,10 +8,13 @@ import { pauses } from '../store/pauses.ts'
 const LIGHT = { values: 2_000, characters: 64 * 1024 }
 /** Shorter pieces are joined to parts of about this length, in characters. */
 const PART_CHARACTERS = 256 * 1024
-/** Longer strings are written in slices: an OpenAPI document is one of up to 16 MiB, whose text would hold the thread for 100 ms. */
+/**
+ * Longer strings are written in slices: an OpenAPI document is one string of up to 16 MiB, whose text would block the thread
+ * for 100 ms.
+ */
 const SLICE_CHARACTERS = 64 * 1024
 
-/** SHA-256 of the canonical text of an export, made in turns: what a user owns may be 64 MiB of it. */
+/** SHA-256 of the canonical text of an export, computed in turns: one user may own 64 MiB of it. */
 export async function exportHash(content: JsonObject): Promise<string> {
   const hash = createHash('sha256')
   await eachPiece(content, { names: value => Object.keys(value).sort(), text: canonical }, piece => hash.update(piece))
@@ -37,7 +40,7 @@ export async function jsonParts(content: JsonObject): Promise<LongText> {
   return new LongText(parts)
 }
 
-/** In which order members come, and the text of what is not taken apart. */
+/** The order of members, and the text of small values, which are not split. */
 interface JsonForm {
   names(value: JsonObject): readonly string[]
   text(value: JsonValue): string
@@ -81,7 +84,7 @@ async function eachPiece(
   await add(content)
 }
 
-/** Looks at no more of the value than is light. */
+/** True when a value is small; reads no more of it than a small value has. */
 function isLight(value: JsonValue): boolean {
   let { values, characters } = LIGHT
   const count = (part: JsonValue): boolean => {
@@ -99,7 +102,7 @@ function isLight(value: JsonValue): boolean {
   return count(value)
 }
 
-/** Whose JSON texts, without quotes, are together that of the whole: no pair of surrogates is parted. */
+/** Yields slices whose JSON texts, without quotes, join to that of the whole: no surrogate pair is split. */
 function* slicesOf(text: string): Generator<string> {
   for (let at = 0; at < text.length; ) {
     const most = at + SLICE_CHARACTERS

@@ -8,12 +8,12 @@ export class OneAtATime {
   #last: Promise<unknown> = Promise.resolve()
   #waiting = 0
 
-  /** `busy`: what `overloaded` says. */
+  /** `busy`: the text of the error `overloaded`. */
   constructor(busy: string) {
     this.#busy = busy
   }
 
-  /** Throws `overloaded` when five others are there. */
+  /** Throws `overloaded` when five others wait or run. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#waiting >= MOST_WAITING) throw new HubError('overloaded', this.#busy, { retryAfterSeconds: 2 })
     this.#waiting += 1

@@ -30,7 +30,7 @@ export async function sealWithPassphrase(text: string, passphrase: string, purpo
   return { kdf: 'scrypt', ...COST, salt: texts[0] ?? '', nonce: texts[1] ?? '', sealed: texts[2] ?? '' }
 }
 
-/** The text; undefined for another passphrase or purpose, and for what was not sealed so. */
+/** Returns the text; undefined for another passphrase or purpose, and for a text that was not sealed this way. */
 export async function openWithPassphrase(
   from: PassphraseSealed,
   passphrase: string,

@@ -8,14 +8,14 @@ export interface PluginAbout {
   readonly version?: string
   /** JSON Schema of its configuration. */
   readonly configSchema?: JsonObject
-  /** Whether it takes a configuration at all. */
+  /** True when it takes a configuration. */
   readonly configurable: boolean
   readonly needs?: readonly string[]
   /** The numbers of its definition. */
   readonly limits?: Readonly<Record<string, number>>
   readonly errors?: readonly string[]
   readonly events?: Readonly<Record<string, { readonly audience: 'owner' | 'public' }>>
-  /** Points of its own, with whether contributions run in the main thread alone. */
+  /** Its own points; the value is true when contributions run only in the main thread. */
   readonly points?: Readonly<Record<string, boolean>>
   readonly migrations?: readonly string[]
   readonly variables?: Readonly<Record<string, string>>
@@ -27,8 +27,8 @@ export interface PluginAbout {
 const MOST_SCHEMA = 256 * 1024
 
 /**
- * Version and configuration of a plugin by its definition. A schema that cannot be written as JSON Schema is left out, and
- * so is one with hidden characters outside of titles and descriptions.
+ * Reads version and configuration of a plugin from its definition. A schema that cannot be written as JSON Schema is left out,
+ * and so is one with hidden characters outside of titles and descriptions.
  */
 export function aboutPlugin(definition: PluginDefinition<unknown>): PluginAbout {
   const { version, config } = definition
@@ -64,7 +64,7 @@ function mapped<T, U>(record: Readonly<Record<string, T>>, of: (value: T) => U):
 
 function schemaOf(config: NonNullable<PluginDefinition<unknown>['config']>): JsonObject | undefined {
   try {
-    // A copy of plain JSON: what a schema library answers may hold functions.
+    // A copy of plain JSON, since the answer of a schema library may contain functions.
     const text = JSON.stringify(config['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }))
     const schema: unknown = text === undefined || text.length > MOST_SCHEMA ? undefined : JSON.parse(text)
     return isJsonObject(schema) ? readableSchema(schema) : undefined

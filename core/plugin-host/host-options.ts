@@ -11,17 +11,17 @@ export interface PluginHostOptions {
   /** In the order in which they start. */
   readonly bundled: readonly PluginDefinition<unknown>[]
   readonly entries: readonly PluginEntry[]
-  /** Where npm names and relative paths resolve from. */
+  /** The folder from which npm names and relative paths are resolved. */
   readonly folder: string
   readonly registry: RegistryView
   /** Kept equal to the contributions to the point `transport`. */
   readonly transports: Pick<OpenTransports, 'add' | 'remove'>
   readonly bus: EventBus
   readonly log: (plugin: string) => PluginLogger
-  /** Where the metrics of plugins are counted. */
+  /** Counts the metrics of plugins. */
   readonly custom: Pick<CustomMetrics, 'add'>
-  /** What `context.fetch` may reach; cloneable. */
+  /** The addresses that `context.fetch` may reach; cloneable. */
   readonly outbound: OutboundRules
-  /** What plugins may use of the hub; absent: nothing. */
+  /** The parts of the hub that plugins may use; absent: none. */
   readonly services?: HubServices
 }

@@ -32,7 +32,7 @@ export class PluginHost {
   readonly #options: PluginHostOptions
   readonly #slots: Slot[]
   readonly #points = new PointTable()
-  /** Until every plugin had its turn, one that waits for others has not failed. */
+  /** True while plugins still have to start: meanwhile a plugin that waits for others has not failed. */
   #isStarting = false
   #isEnding = false
 
@@ -164,7 +164,7 @@ export class PluginHost {
     return true
   }
 
-  /** Puts a slot for the next start in the place of the last one. */
+  /** Replaces the last slot by one for the next start. */
   #renew(old: Slot, entry: PluginEntry): Slot {
     const next = renewedSlot(old, entry)
     this.#slots[this.#slots.indexOf(old)] = next
@@ -216,7 +216,7 @@ export class PluginHost {
     slot.isolated = slot.entry.isolate !== false
     if (!slot.isolated) {
       registerPluginModules()
-      // A module is cached by its specifier: a changed file gets another one.
+      // A module is cached by its specifier, so a changed file gets another specifier.
       return this.#runInMain(slot, asDefinition(await import(`${file}?${sha256}`), slot.entry.use))
     }
     return runInWorker(slot, file, this.#access)
@@ -246,7 +246,7 @@ export class PluginHost {
   }
 
   /**
-   * Starts the plugins whose needs run by now, until no more of them do. Those that still miss something fail, once all had
+   * Starts the plugins whose needs run by now, until no more can start. Those that still miss something fail, once all had
    * their turn.
    */
   async #settle(mayEndTheHub = false): Promise<void> {
@@ -266,7 +266,7 @@ export class PluginHost {
   }
 
   #rename(slot: Slot, name: string): void {
-    // The name of a bundled plugin opens what is stored for it, whether it runs or not.
+    // The name of a bundled plugin opens its stored values, whether it runs or not.
     const others = this.#slots.filter(other => other.name === name && other !== slot)
     if (others.some(({ state, definition }) => state === 'running' || definition))
       throw new Error(`another plugin is named "${name}" already`)
@@ -337,7 +337,7 @@ export class PluginHost {
     await this.#stopDependents(slot)
   }
 
-  /** Those that need a plugin stop with it, and wait until it is back. */
+  /** Stops the plugins that need this one; they wait until it is back. */
   async #stopDependents({ name }: Slot): Promise<void> {
     if (this.#isEnding) return
     for (const other of this.#slots) {
@@ -347,7 +347,7 @@ export class PluginHost {
     }
   }
 
-  /** Everybody is notified of a plugin with pages for everybody: their consoles show them, or no longer. */
+  /** Notifies everybody of a plugin with pages for everybody, so that their consoles show or remove the pages. */
   #announce({ name, state, pages }: Slot): void {
     const audience = pages.some(({ access }) => access === 'user') ? 'public' : 'owner'
     this.#options.bus.emit('plugin.changed', null, { plugin: name, state }, audience)

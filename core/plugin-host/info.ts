@@ -15,13 +15,13 @@ export interface PluginInfo {
   readonly sha256?: string
   /** Why it failed: the code of its error, or `plugin_failed`. */
   readonly code?: ErrorCode
-  /** The same in words. */
+  /** The same as a sentence. */
   readonly message?: string
-  /** Of the failure. */
+  /** Stack of the failure. */
   readonly stack?: string
-  /** As the plugin calls it. */
+  /** The version that the plugin states. */
   readonly version?: string
-  /** With masks in place of secrets; absent: it has none. */
+  /** The configuration with masks in place of secrets; absent: it has none. */
   readonly config?: JsonObject
   /** JSON Schema of the configuration, once the plugin was loaded and where its schema can be written so. */
   readonly configSchema?: JsonObject
@@ -43,7 +43,7 @@ export interface PluginInfo {
   readonly failedJobs?: number
 }
 
-/** What administrators see of a slot. */
+/** Describes a slot for administrators. */
 export function infoOf(slot: Slot, isWaiting: (point: string, key: string) => boolean = () => false): PluginInfo {
   const { name, state, isolated, sha256, code, message, stack, about, starts, startedAt } = slot
   const { config } = slot.entry
@@ -76,7 +76,7 @@ function ownThings({ routes, limits, failedJobs }: Slot, waiting: readonly strin
   }
 }
 
-/** What is known of the schema of a plugin's configuration. */
+/** Returns the schema of a plugin's configuration, as far as it is known. */
 export function shapeOf({ about }: Slot): ConfigShape {
   return about === undefined ? 'unread' : about.configSchema
 }

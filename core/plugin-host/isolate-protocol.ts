@@ -3,10 +3,10 @@ import type { ExtensionPoints } from '../contract/points.ts'
 import type { GuardedFetchOptions } from '../outbound/create.ts'
 import type { PluginAbout } from './about.ts'
 
-/** What a plugin's own requests may reach. */
+/** The addresses that a plugin's own requests may reach. */
 export type OutboundRules = Pick<GuardedFetchOptions, 'rights' | 'instanceId'>
 
-/** Which plugin, with its block of the settings. */
+/** The plugin to load, with its block of the settings. */
 export interface PluginToLoad {
   readonly file: string
   readonly use: string
@@ -16,7 +16,7 @@ export interface PluginToLoad {
 /** The point under which routes with schemas cross, which is none of the contract's. */
 export const ROUTE_POINT = '$route'
 
-/** What main lets an isolated plugin have, once its module is loaded. */
+/** The values that main gives an isolated plugin once its module is loaded. */
 export interface Admission {
   readonly config: unknown
   readonly limits: Readonly<Record<string, number>>

@@ -167,7 +167,7 @@ class WorkerLink {
     }
   }
 
-  /** A plugin that reports nonsense has a line in the log, not an end. */
+  /** A plugin that reports invalid metrics causes a line in the log, and is not ended. */
   #measured(metric: Metric): void {
     // The name under which they are counted is known when setup has ended.
     if (this.#name === undefined) return void (this.#early.length < MOST_EARLY && this.#early.push(metric))

@@ -9,10 +9,10 @@ export interface IsolatedPlugin {
   stop(): Promise<void>
 }
 
-/** What an isolated plugin's port needs from the plugin host. */
+/** The functions of the plugin host that an isolated plugin's port uses. */
 export interface IsolatedPluginHost {
   readonly log: PluginLogger
-  /** Of the plugin of this name. */
+  /** Returns the metrics of the plugin of this name. */
   readonly metrics: (plugin: string) => PluginMetrics
   readonly registry: RegistryView
   isMainOnly(point: string): boolean
@@ -20,7 +20,7 @@ export interface IsolatedPluginHost {
   listen(name: string, handler: (event: unknown) => void): void
   /** Throws TypeError for an event that is none of the plugin's. */
   emit(name: string, ownerId: string | null, data: unknown): void
-  /** What its module says of itself, before setup. */
+  /** Takes the description in its module, before setup. */
   about(about: PluginAbout): void
   /** A service of the hub, such as `admit`, which the worker asks for before setup. */
   serve(method: string, args: readonly unknown[]): Promise<unknown>

@@ -17,7 +17,7 @@ interface Holder {
 export class MiddlewareCounter {
   readonly #log: (plugin: string) => Pick<PluginLogger, 'warn'>
   readonly #holders = new WeakMap<McpMiddleware, Holder>()
-  /** When each plugin was last warned of, and its failures since then. */
+  /** Time of the last warning about each plugin, and its failures since then. */
   readonly #warned = new Map<string, { readonly atMs: number; more: number }>()
 
   constructor(log: (plugin: string) => Pick<PluginLogger, 'warn'>) {

@@ -1,4 +1,4 @@
-/** A plugin does not start: others that it needs do not run. */
+/** Thrown when a plugin cannot start because plugins that it needs do not run. */
 export class MissingNeeds extends Error {
   readonly names: readonly string[]
 

@@ -27,7 +27,7 @@ const HUB_POINTS: Readonly<Record<keyof ExtensionPoints, true>> = {
 export class PointTable {
   readonly #points = new Map<string, Map<string, Contribution>>()
   readonly #waiting = new Map<string, Map<string, Contribution>>()
-  /** By the plugins' points: who has them, and whether their contributions run in the main thread alone. */
+  /** The plugin that has each point, and whether its contributions run in the main thread alone. */
   readonly #owned = new Map<string, { readonly plugin: string; readonly main: boolean }>()
 
   /** Live view: later contributions appear in it. */
@@ -40,7 +40,7 @@ export class PointTable {
     return MAIN_ONLY_POINTS.includes(point) || this.#owned.get(point)?.main === true
   }
 
-  /** Who has the point; undefined for the hub's own, and where nobody who runs has it. */
+  /** Name of the running plugin that has the point; undefined for the hub's own points, and where no running plugin has it. */
   ownerOf(point: string): string | undefined {
     return this.#owned.get(point)?.plugin
   }
@@ -58,7 +58,7 @@ export class PointTable {
     this.#waiting.delete(point)
   }
 
-  /** Withdraws what others contributed to the point, until somebody has it again. */
+  /** Withdraws other plugins' contributions to the point, until a plugin has it again. */
   disown(point: string): void {
     this.#owned.delete(point)
     const there = inMap(this.#points, point)
@@ -77,7 +77,7 @@ export class PointTable {
     inMap(isThere ? this.#points : this.#waiting, point).set(key, contribution)
   }
 
-  /** Returns what was there. */
+  /** Returns the contribution that was removed. */
   remove(point: string, key: string): Contribution | undefined {
     const contribution = this.#points.get(point)?.get(key)
     this.#points.get(point)?.delete(key)

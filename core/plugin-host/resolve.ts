@@ -17,7 +17,7 @@ export interface PluginEntry {
   /** Default true. */
   readonly enabled?: boolean
   readonly config?: unknown
-  /** In place of numbers of the plugin's definition. */
+  /** Numbers that replace those of the plugin's definition. */
   readonly limits?: Readonly<Record<string, number>>
 }
 

@@ -131,7 +131,7 @@ function admission(slot: Slot, host: HostAccess): Admission {
   return { limits: slot.limits, config: withVariables(slot, slot.entry.config, host.options.services) }
 }
 
-/** A configuration with what the environment says where it says nothing. */
+/** Adds the values of environment variables to a configuration, where it has none of its own. */
 export function withVariables({ about }: Pick<Slot, 'about'>, config: unknown, hub: HubServices | undefined): unknown {
   const texts = Object.entries(about?.variables ?? {}).flatMap(([variable, key]) => {
     const text = hub?.variable(variable)
@@ -155,7 +155,7 @@ function addRoute(slot: Slot, route: OpenRoute): void {
   slot.routes.push(route)
 }
 
-/** Two paths that differ only in the names of their parameters are the same to a request. */
+/** Replaces the names of parameters: two paths that differ only in these match the same requests. */
 function shape(path: string): string {
   return path.replaceAll(/\{\w+\}/g, '{}')
 }

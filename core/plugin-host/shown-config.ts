@@ -5,10 +5,10 @@ import { addressesIn, refuseMovedSecrets } from '../domain/server/moved-secrets.
 import { isSecretName, looksMasked, maskSecret } from '../domain/server/secrets.ts'
 import { validationError } from '../domain/validation-error.ts'
 
-/** What is known of the schema of a configuration; `unread`: the plugin's module was never loaded. */
+/** The schema of a configuration, if it has one; `unread`: the plugin's module was never loaded. */
 export type ConfigShape = JsonObject | undefined | 'unread'
 
-/** Parts of a schema that are looked into. */
+/** Most parts of a schema that are searched. */
 const MOST_PARTS = 10_000
 
 /**
@@ -73,7 +73,7 @@ class SecretParts {
   visit(part: JsonValue | undefined, value: JsonValue | undefined, pointer: string): void {
     if (!isJsonObject(part) || value === undefined) return
     this.#left -= 1
-    // A schema that is too large to be looked through may call anything secret.
+    // In a schema that is too large to be searched, anything may be secret.
     if (this.#left < 0 || part.writeOnly === true || part.format === 'password') return this.#add(value, pointer)
     for (const branch of [this.#target(part.$ref), ...listed(part.anyOf), ...listed(part.oneOf), ...listed(part.allOf)])
       this.visit(branch, value, pointer)

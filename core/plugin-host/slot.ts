@@ -42,7 +42,7 @@ export interface Slot {
   stack: string | undefined
   /** Names of the plugins for which it waits. */
   missing: readonly string[] | undefined
-  /** The limits that hold. */
+  /** The effective limits. */
   limits: Readonly<Record<string, number>>
   readonly routes: OpenRoute[]
   /** Number of its jobs that threw. */
@@ -52,7 +52,7 @@ export interface Slot {
   undo: (() => void | Promise<void>)[]
 }
 
-/** Routes and pages stand below their plugin's name, so that two plugins may call theirs the same. */
+/** The key of a contribution. Routes and pages are keyed below their plugin's name, so that two plugins may use the same id. */
 export function keyOf({ entry }: Pick<Slot, 'entry'>, point: keyof ExtensionPoints, id: string): string {
   return point === 'routes' || point === 'page' ? `${entry.use}/${id}` : id
 }
@@ -79,13 +79,13 @@ export function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown
   }
 }
 
-/** A slot for the next start of a plugin, of which is kept what is known from the last one. */
+/** Makes a slot for the next start of a plugin, with the facts that are known from the last one. */
 export function renewedSlot(old: Slot, entry: PluginEntry): Slot {
   const { name, about, starts, middleware } = old
   return Object.assign(newSlot(entry, old.definition), { name, about, starts, middleware })
 }
 
-/** Keeps why a plugin failed; returns it in words. */
+/** Stores the reason why a plugin failed; returns its text. */
 export function noteFailure(slot: Slot, error: unknown): string {
   slot.code = error instanceof HubError ? error.code : 'plugin_failed'
   slot.message = visibleText(error instanceof Error ? error.message : String(error))
@@ -93,7 +93,9 @@ export function noteFailure(slot: Slot, error: unknown): string {
   return slot.message
 }
 
-/** Of an error that somebody must find in the plugin's code; a refused configuration has none worth showing. */
+/**
+ * Returns the stack of an error, which helps to find it in the plugin's code; a refused configuration has none worth showing.
+ */
 function stackOf(error: unknown): string | undefined {
   return error instanceof Error && !(error instanceof HubError || error instanceof MissingNeeds)
     ? visibleText(error.stack?.slice(0, 8_000) ?? '')

@@ -82,7 +82,7 @@ function missingText(missing: readonly string[], keys: readonly MasterKey[], dat
   return (
     `Stored secrets are sealed with key ${missing.join(', ')}, and the keys given are: ${present}. ` +
     `Nothing was changed. Give the key back as MASTER_KEY, MASTER_KEY_OLD or ${join(dataDir, KEY_FILE)}; ` +
-    'if it is lost, ACCEPT_LOST_SECRETS=true starts the hub, and those secrets must be entered anew'
+    'if it is lost, ACCEPT_LOST_SECRETS=true starts the hub, and those secrets must be entered again'
   )
 }
 

@@ -28,7 +28,7 @@ export async function openSealer(
   }
   const lost = [...stored].filter(([kid]) => !keys.some(key => key.kid === kid))
   for (const [kid, values] of lost) {
-    log.error('Stored secrets are lost with their key, and must be entered anew', { key: kid, values })
+    log.error('Stored secrets are lost with their key, and must be entered again', { key: kid, values })
   }
   return createSealer(keys.map(({ key }) => key))
 }

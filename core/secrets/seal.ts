@@ -149,6 +149,6 @@ function decrypt(key: Buffer, aad: Buffer, box: Buffer): Buffer | undefined {
 
 function cannotOpen(context: SealContext, why: string): HubError {
   return new HubError('config_invalid', `The stored secret at ${context.field} cannot be opened: ${why}`, {
-    hint: 'Enter the secret anew, or give the hub back the key that it was started with before.',
+    hint: 'Enter the secret again, or start the hub with the key that it had before.',
   })
 }

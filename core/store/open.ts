@@ -279,5 +279,5 @@ function openFailed(error: unknown, what: string): StoreOpenError {
 }
 
 function corrupt(path: string, why: string): string {
-  return `${path} is damaged or not a database of Patchbay (${why.replace(/\s+/g, ' ')}). It was left as it is: restore a backup, or move the whole data folder away to begin anew`
+  return `${path} is damaged or not a database of Patchbay (${why.replace(/\s+/g, ' ')}). It was left as it is: restore a backup, or move the whole data folder away to start with an empty one`
 }

@@ -185,7 +185,7 @@ export class HubLog {
   /** Reopens the log file after it was moved away; a failure is logged to the old one. Never rejects. */
   async reopen(): Promise<void> {
     const failure = await this.#writer.reopen()
-    if (failure !== undefined) this.with().warn('The log file cannot be opened anew', { error: failure })
+    if (failure !== undefined) this.with().warn('The log file cannot be reopened', { error: failure })
   }
 
   /** Writes queued records, within a second, and closes the file. */

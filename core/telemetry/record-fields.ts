@@ -56,8 +56,8 @@ export class RecordFields {
     server: Pick<Redactor, 'member'> | undefined,
   ): void {
     if (value === undefined) return
-    const said = value instanceof Error ? (value.stack ?? value.message) : value
-    const safe = this.#redactor.member(key, server ? server.member(key, said) : said)
+    const text = value instanceof Error ? (value.stack ?? value.message) : value
+    const safe = this.#redactor.member(key, server ? server.member(key, text) : text)
     const written =
       typeof safe === 'string' ? cut(safe) : typeof safe === 'object' ? visibleValue(safe as JsonValue) : safe
     const shownName = visibleName(name)

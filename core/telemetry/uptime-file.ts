@@ -77,7 +77,9 @@ export class UptimeFile {
       )
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return
-      this.#log.warn(`${this.#path} cannot be read: the uptime of servers begins anew`, { error: String(error) })
+      this.#log.warn(`${this.#path} cannot be read: the uptime of servers is counted from now on`, {
+        error: String(error),
+      })
     }
   }
 

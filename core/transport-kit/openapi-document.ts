@@ -92,15 +92,15 @@ function openApiVersion(document: JsonValue): OpenApiVersion {
     throw new HubError('openapi_unsupported', 'This is no OpenAPI document: a JSON or YAML object is wanted')
   }
   const { openapi, swagger } = document
-  const said = String(typeof openapi === 'object' ? '' : (openapi ?? swagger ?? ''))
-  const found = openapi === undefined ? undefined : /^3(?:\.[0-2])?(?=\.|$)/.exec(said)?.[0]
+  const version = String(typeof openapi === 'object' ? '' : (openapi ?? swagger ?? ''))
+  const found = openapi === undefined ? undefined : /^3(?:\.[0-2])?(?=\.|$)/.exec(version)?.[0]
   // A YAML document that writes 3.0 without quotes means the number 3.
-  if (found === '3' && said === '3') return '3.0'
+  if (found === '3' && version === '3') return '3.0'
   if (found === '3.0' || found === '3.1') return found
   if (found === '3.2') return '3.1'
   // A YAML document that writes 2.0 without quotes means the number 2.
-  if (openapi === undefined && swagger !== undefined && /^2(\.0)?$/.test(said)) return '2.0'
-  const what = said === '' ? 'names no version' : `says version ${JSON.stringify(said.slice(0, 32))}`
+  if (openapi === undefined && swagger !== undefined && /^2(\.0)?$/.test(version)) return '2.0'
+  const what = version === '' ? 'names no version' : `says version ${JSON.stringify(version.slice(0, 32))}`
   throw new HubError('openapi_unsupported', `The OpenAPI document ${what}; 2.0, 3.0, 3.1 and 3.2 can be read`)
 }
 

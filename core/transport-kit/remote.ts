@@ -100,10 +100,10 @@ export function contentTypeOf({ headers }: Pick<GuardedResponse, 'headers'>): st
 
 /** The wait of `Retry-After` in seconds, given as such or as a date; undefined when it is not usable. */
 export function waitSecondsOf({ headers }: Pick<GuardedResponse, 'headers'>): number | undefined {
-  const said = headers['retry-after']?.trim() ?? ''
-  if (/^\d{1,5}$/.test(said)) return Number(said)
+  const retryAfter = headers['retry-after']?.trim() ?? ''
+  if (/^\d{1,5}$/.test(retryAfter)) return Number(retryAfter)
   // RFC 9110, 10.2.3: a date. By the clock of the server, which need not be that of the hub.
-  const seconds = Math.ceil((dateOf(said) - dateOf(headers.date)) / 1_000)
+  const seconds = Math.ceil((dateOf(retryAfter) - dateOf(headers.date)) / 1_000)
   return seconds <= 99_999 ? Math.max(0, seconds) : undefined
 }
 

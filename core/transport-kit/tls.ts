@@ -16,7 +16,7 @@ export interface TlsSettings {
 /** Longest chain of certificates, in characters. */
 const PEM_CHARACTERS = 65_536
 
-const said = (title: string, description: string, zhTitle: string, zhDescription: string): JsonObject => ({
+const titled = (title: string, description: string, zhTitle: string, zhDescription: string): JsonObject => ({
   ...{ title, description },
   'x-zh': { title: zhTitle, description: zhDescription },
 })
@@ -25,7 +25,7 @@ const said = (title: string, description: string, zhTitle: string, zhDescription
 export const TLS_CONFIG_SCHEMA: JsonObject = {
   type: 'object',
   additionalProperties: false,
-  ...said(
+  ...titled(
     'TLS',
     'For servers with a certificate of a private authority, or that ask for one of the client.',
     'TLS',
@@ -34,7 +34,7 @@ export const TLS_CONFIG_SCHEMA: JsonObject = {
   properties: {
     ca: {
       ...{ type: 'string', format: 'certificates', maxLength: PEM_CHARACTERS },
-      ...said(
+      ...titled(
         'Trusted certificates',
         'PEM; trusted instead of the system’s.',
         '受信任的证书',
@@ -43,7 +43,7 @@ export const TLS_CONFIG_SCHEMA: JsonObject = {
     },
     cert: {
       ...{ type: 'string', format: 'certificates', maxLength: PEM_CHARACTERS },
-      ...said(
+      ...titled(
         'Client certificate',
         'PEM, with its chain; needs the key.',
         '客户端证书',
@@ -52,11 +52,11 @@ export const TLS_CONFIG_SCHEMA: JsonObject = {
     },
     key: {
       ...{ type: 'string', format: 'private-key', maxLength: PEM_CHARACTERS, writeOnly: true },
-      ...said('Client key', 'PEM, without a passphrase; sealed.', '客户端私钥', 'PEM 格式，无密码；加密保存。'),
+      ...titled('Client key', 'PEM, without a passphrase; sealed.', '客户端私钥', 'PEM 格式，无密码；加密保存。'),
     },
     serverName: {
       ...{ type: 'string', maxLength: 253, pattern: '^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9])?$' },
-      ...said(
+      ...titled(
         'Server name',
         'The name that the certificate must be for, where it is not that of the address.',
         '服务器名称',
@@ -65,7 +65,7 @@ export const TLS_CONFIG_SCHEMA: JsonObject = {
     },
     insecure: {
       ...{ type: 'boolean', default: false },
-      ...said(
+      ...titled(
         'Accept any certificate',
         'For administrators, and for tests: whoever is on the way can read and change everything.',
         '接受任何证书',

@@ -1,4 +1,4 @@
-/** What other plugins may know of the library: its codes, its event, its limit and its point. */
+/** The public types of the library for other plugins: its codes, its event, its limit and its point. */
 
 /** Says which books stand on a shelf. */
 export interface Shelf {

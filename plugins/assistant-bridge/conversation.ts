@@ -110,8 +110,9 @@ export class Conversation {
     const { endpoint, tools } = this.#parts
     if (method === 'ping') return '{}'
     if (method === 'initialize') {
-      const asked = params.protocolVersion
-      const protocolVersion = typeof asked === 'string' && VERSIONS.includes(asked) ? asked : VERSIONS.at(-1)
+      const requested = params.protocolVersion
+      const protocolVersion =
+        typeof requested === 'string' && VERSIONS.includes(requested) ? requested : VERSIONS.at(-1)
       const serverInfo = { name: 'patchbay', version: endpoint.version }
       return JSON.stringify({ protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo })
     }
@@ -150,10 +151,10 @@ export class Conversation {
     }
   }
 
-  #send(text: string, said: { method?: string; durationMs?: number; outcome?: string } = {}): void {
+  #send(text: string, details: { method?: string; durationMs?: number; outcome?: string } = {}): void {
     const { socket, clock, log } = this.#parts
     const isSent = socket.send(text)
-    const entry = { at: clock.time(), direction: 'out', bytes: Buffer.byteLength(text), ...said } as const
+    const entry = { at: clock.time(), direction: 'out', bytes: Buffer.byteLength(text), ...details } as const
     log.add(isSent ? entry : { ...entry, outcome: 'dropped' })
     // A reply that is missing would be waited for: the assistant connects again.
     if (!isSent) socket.close(POLICY, 'it reads too slowly')

@@ -40,7 +40,7 @@ function hasMap(project: JsonValue): boolean {
   return isObject(project) && isObject(project.mcpServers) && Object.keys(project.mcpServers).length > 0
 }
 
-/** What the file says of servers beside their entries. */
+/** The file's settings of servers beside their entries. */
 interface Said {
   readonly off: ReadonlySet<string>
   readonly denied: readonly string[]

@@ -1,12 +1,12 @@
 import type { ImportedServer, JsonObject, JsonValue, NotCarried } from 'patchbay/contract'
 
-/** What is read of one file so far. */
+/** The result of reading one file so far. */
 export interface Found {
   readonly servers: ImportedServer[]
   readonly notCarried: NotCarried[]
 }
 
-/** Whether a value is an object and no list. */
+/** True when a value is an object and no list. */
 export function isObject(value: unknown): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

@@ -47,7 +47,7 @@ function readExtension(found: Found, name: string, entry: JsonValue): void {
 
 function bodyOf(entry: JsonObject): JsonObject {
   const { cmd, args, uri, headers, timeout, enabled, description } = entry
-  // An empty list stands in each entry that nobody has limited.
+  // Each entry that nobody has limited contains an empty list.
   const only = texts(entry.available_tools) ?? []
   const env = mapOf(entry.envs, forwarded(texts(entry.env_keys) ?? []))
   const sent = mapOf(headers)

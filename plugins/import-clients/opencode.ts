@@ -22,9 +22,10 @@ export const opencode: ImportSource = {
         found.servers.push({ name, pointer, body: {}, problem: 'The entry is neither "local" nor "remote"' })
         continue
       }
-      const said = rules.of(`${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}_`)
-      found.servers.push({ name, pointer, body: { ...bodyOf(entry), ...said.lists } })
-      for (const rule of said.patterns) patterns.set(rule, [...(patterns.get(rule) ?? []).slice(0, MOST_NAMES), name])
+      const serverRules = rules.of(`${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}_`)
+      found.servers.push({ name, pointer, body: { ...bodyOf(entry), ...serverRules.lists } })
+      for (const rule of serverRules.patterns)
+        patterns.set(rule, [...(patterns.get(rule) ?? []).slice(0, MOST_NAMES), name])
       nameRest(found, pointer, entry, KNOWN)
     }
     for (const [rule, names] of patterns) namePattern(found, switches, rule, names)
@@ -38,7 +39,7 @@ const MOST_NAMES = 5
 
 interface Switches {
   readonly rules: Map<string, boolean>
-  /** Where each rule stands. */
+  /** The place of each rule. */
   readonly places: Map<string, string>
 }
 

@@ -1,8 +1,8 @@
-/** What rules say of the tools of one server. */
+/** The effect of rules on the tools of one server. */
 export interface ServerRules {
-  /** The field of an entry that says the same: `includeTools` or `excludeTools`. */
+  /** The equivalent field of an entry: `includeTools` or `excludeTools`. */
   readonly lists: Readonly<Record<string, string[]>>
-  /** Patterns that fit some of its tools only: which ones is not known before it is asked. */
+  /** Patterns that fit only some of its tools: which ones is not known before the server is asked. */
   readonly patterns: readonly string[]
 }
 
@@ -50,13 +50,13 @@ export class ToolRules {
     return { lists: listsOf(isOn, others), patterns: some.map(([rule]) => rule) }
   }
 
-  /** Undefined where none fits. */
+  /** Undefined when no rule fits. */
   #isOn(fits: (rule: string, entry: Rule) => boolean): boolean | undefined {
-    const said = this.#orders.flatMap(order => order.findLast(entry => fits(entry[0], entry))?.[1] ?? [])
-    return said.length === 0 ? undefined : said.every(Boolean)
+    const verdicts = this.#orders.flatMap(order => order.findLast(entry => fits(entry[0], entry))?.[1] ?? [])
+    return verdicts.length === 0 ? undefined : verdicts.every(Boolean)
   }
 
-  /** Whether it may fit a name that begins with the prefix: what stands before its first `*` does not contradict it. */
+  /** True when it may fit a name that begins with the prefix: the text before its first `*` does not contradict the prefix. */
   #mayFit(rule: string, prefix: string): boolean {
     const [start = ''] = rule.split('*', 1)
     const length = Math.min(start.length, prefix.length)
@@ -64,7 +64,7 @@ export class ToolRules {
     return this.#matches(prefix.slice(0, length), start.slice(0, length))
   }
 
-  /** Whether a pattern fits a text. No expression of the language, which a hostile pattern would make slow. */
+  /** True when a pattern fits a text. It uses no regular expression, which a hostile pattern would make slow. */
   #matches(text: string, pattern: string): boolean {
     let [at, rule, star, resume] = [0, 0, -1, 0]
     while (at < text.length) {

@@ -20,14 +20,14 @@ export class EmbeddingRanker {
 
   /** Rejects while too many tools have no vector yet, and with what asking for the vector of the search fails with. */
   async rank({ actor, query, tools }: RankQuery, signal: AbortSignal): Promise<readonly string[]> {
-    const asked = this.#vectors.ofQuery(actor.userId, query)
-    asked.catch(() => undefined)
+    const queryVector = this.#vectors.ofQuery(actor.userId, query)
+    queryVector.catch(() => undefined)
     const keys = this.#keys.get(tools) ?? (await this.#read(tools))
     const missing = keys.filter(([key]) => this.#vectors.get(actor.userId, key) === undefined)
     if (missing.length > 0) this.#vectors.want(actor.userId, new Map(missing.map(([key, tool]) => [key, textOf(tool)])))
     if (missing.length > keys.length * MOST_UNKNOWN_SHARE)
       throw new HubError('starting', 'The vectors of the tools are not there yet', { retryAfterSeconds: 5 })
-    const wanted = await asked
+    const wanted = await queryVector
     const scores: { readonly name: string; readonly score: number }[] = []
     const pause = slices(signal)
     for (const [key, { name }] of keys) {

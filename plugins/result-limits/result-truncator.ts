@@ -119,9 +119,9 @@ export function cutPrompt(result: JsonObject, cut: ResultTruncator): JsonObject 
   const note = cut.note()
   if (note === undefined) return result
   const last = shown.at(-1)
-  const said = last && textOf(last.content ?? null)
-  if (last && said !== undefined)
-    shown[shown.length - 1] = { ...last, content: { type: 'text', text: behind(said, note) } }
+  const lastText = last && textOf(last.content ?? null)
+  if (last && lastText !== undefined)
+    shown[shown.length - 1] = { ...last, content: { type: 'text', text: behind(lastText, note) } }
   else shown.push({ role: 'user', content: { type: 'text', text: note } })
   return { ...result, messages: shown }
 }

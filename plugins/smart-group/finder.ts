@@ -29,10 +29,10 @@ export class Finder {
   async find(scope: ScopeView, query: string, of: (tool: ScopeTool) => boolean = () => true): Promise<Found> {
     const ranker = this.#ranker()
     // Begun first, since it waits for an external service; its time does not count as the user's turn.
-    const asked = ranker && byMeaning(ranker, scope, query)
+    const ranking = ranker && byMeaning(ranker, scope, query)
     const byWords = await this.#turns.run(scope.actor.userId, () => this.#index.search(scope, query, of))
-    if (!asked) return { tools: byWords }
-    const names = await asked
+    if (!ranking) return { tools: byWords }
+    const names = await ranking
     if (!names) return { tools: byWords, ranking: 'words' }
     const known = new Map(scope.tools.map(tool => [tool.name, tool]))
     // Only the caller's own tools are taken from the ranker's answer.

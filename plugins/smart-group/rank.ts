@@ -21,10 +21,10 @@ export function rank(documents: readonly ToolDocument[], wanted: readonly Wanted
   const scores = new Float64Array(documents.length)
   const covered = new Float64Array(documents.length)
   const named = new Float64Array(documents.length)
-  let asked = 0
+  let totalRarity = 0
   for (const words of wanted) {
     const { best, inName, rarity } = fitOf(documents, words, norms)
-    asked += rarity
+    totalRarity += rarity
     best.forEach((score, at) => {
       if (score === 0) return
       scores[at] = (scores[at] ?? 0) + score
@@ -36,7 +36,7 @@ export function rank(documents: readonly ToolDocument[], wanted: readonly Wanted
   scores.forEach((score, at) => {
     if (score === 0) return
     const ofName = Math.min(1, (named[at] ?? 0) / (documents[at]?.lengths[NAME] || 1))
-    result.set(at, score * (1 + (COVERAGE * (covered[at] ?? 0)) / asked) * (1 + NAMED * ofName))
+    result.set(at, score * (1 + (COVERAGE * (covered[at] ?? 0)) / totalRarity) * (1 + NAMED * ofName))
   })
   return result
 }

@@ -3,16 +3,16 @@ import { TLS_CONFIG_SCHEMA } from 'patchbay/transport-kit'
 
 type Words = readonly [title: string, description: string]
 
-const said = ([title, description]: Words, [zhTitle, zhDescription]: Words): JsonObject => ({
+const titled = ([title, description]: Words, [zhTitle, zhDescription]: Words): JsonObject => ({
   ...{ title, description },
   'x-zh': { title: zhTitle, description: zhDescription },
 })
-const text = (en: Words, zh: Words): JsonObject => ({ type: 'string', maxLength: 8192, ...said(en, zh) })
+const text = (en: Words, zh: Words): JsonObject => ({ type: 'string', maxLength: 8192, ...titled(en, zh) })
 const texts = (en: Words, zh: Words): JsonObject => ({
   type: 'array',
   items: { type: 'string', maxLength: 8192 },
   maxItems: 5_000,
-  ...said(en, zh),
+  ...titled(en, zh),
 })
 
 const credential: JsonObject = {
@@ -21,11 +21,11 @@ const credential: JsonObject = {
   properties: {
     type: {
       enum: ['apiKey', 'http', 'basic', 'bearer', 'oauth2', 'openIdConnect'],
-      ...said(['Kind', 'The kind of the credential.'], ['种类', '凭据的种类。']),
+      ...titled(['Kind', 'The kind of the credential.'], ['种类', '凭据的种类。']),
     },
     in: {
       enum: ['header', 'query', 'cookie'],
-      ...said(['Sent in', 'Where the key is sent (apiKey).'], ['发送位置', '密钥的发送位置（apiKey）。']),
+      ...titled(['Sent in', 'Where the key is sent (apiKey).'], ['发送位置', '密钥的发送位置（apiKey）。']),
     },
     name: text(
       ['Name', 'Of the header, query parameter or cookie (apiKey).'],
@@ -33,7 +33,7 @@ const credential: JsonObject = {
     ),
     scheme: {
       enum: ['basic', 'bearer'],
-      ...said(['Scheme', 'The scheme of Authorization (http).'], ['方案', 'Authorization 的方案（http）。']),
+      ...titled(['Scheme', 'The scheme of Authorization (http).'], ['方案', 'Authorization 的方案（http）。']),
     },
     value: text(['Key', 'The key (apiKey).'], ['密钥', '密钥（apiKey）。']),
     token: text(['Token', 'A bearer token.'], ['令牌', 'Bearer 令牌。']),
@@ -79,7 +79,7 @@ export const openapiTransport: TransportContribution = {
         type: 'string',
         enum: ['drop', 'refuse'],
         default: 'drop',
-        ...said(
+        ...titled(
           [
             'Unknown arguments',
             'What happens to arguments that a tool does not have: `drop` and record them, or `refuse` the call.',
@@ -105,7 +105,7 @@ export const openapiTransport: TransportContribution = {
           },
           schema: {
             type: ['object', 'string'],
-            ...said(
+            ...titled(
               ['Document', 'The document itself: JSON, or its text in JSON or YAML.'],
               ['文档', '文档本身：JSON，或其 JSON、YAML 文本。'],
             ),
@@ -124,7 +124,7 @@ export const openapiTransport: TransportContribution = {
           operations: {
             type: 'object',
             additionalProperties: false,
-            ...said(
+            ...titled(
               ['Operations', 'Which operations become tools; by default all.'],
               ['操作', '哪些操作成为工具；默认全部。'],
             ),
@@ -137,7 +137,7 @@ export const openapiTransport: TransportContribution = {
             },
           },
           auth: {
-            ...said(
+            ...titled(
               [
                 'Credentials',
                 'By the name of the document’s security scheme; with a "type", one credential for all calls.',

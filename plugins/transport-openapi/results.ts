@@ -78,8 +78,8 @@ function placeOf(location: string, url: string): string {
 
 function tooLarge(status: number, { data }: HubError): AnswerResult {
   const limit = `${data?.maxBytes} bytes, the server's "maxResultBytes"`
-  const said = `result_too_large: the API answered HTTP ${status} with more than ${limit}; ask for less of it`
-  return written([text(said)], undefined, true)
+  const message = `result_too_large: the API answered HTTP ${status} with more than ${limit}; ask for less of it`
+  return written([text(message)], undefined, true)
 }
 
 function written(content: readonly Block[], structured?: string, isError = false): AnswerResult {

@@ -45,8 +45,8 @@ export function toolDefinition(parts: ToolParts): JsonObject & { readonly inputS
 
 function describe(operation: Operation): string {
   const { description, summary, deprecated } = operation.definition
-  const said = [description, summary].find(text => typeof text === 'string' && text.trim() !== '')
-  const shown = typeof said === 'string' ? cut(said.trim(), MAX_DESCRIPTION) : undefined
+  const found = [description, summary].find(text => typeof text === 'string' && text.trim() !== '')
+  const shown = typeof found === 'string' ? cut(found.trim(), MAX_DESCRIPTION) : undefined
   return [
     ...(deprecated === true ? ['Deprecated.'] : []),
     ...(shown === undefined ? [] : [shown]),

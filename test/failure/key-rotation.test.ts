@@ -185,7 +185,7 @@ test(
         expect(env?.API_KEY ?? '••••').toBe('••••')
       }
       expect((await admin.ok('GET', '/api/settings')).hostedKeys.modelscope).toMatchObject({ set: true, last4: '' })
-      await hub.logged('must be entered anew')
+      await hub.logged('must be entered again')
       // Nothing is sealed again while a hub runs.
       const refused = await patchbay(folder, ['secrets', 'rotate'])
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('error: data_dir_locked: ')])

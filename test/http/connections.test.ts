@@ -1,4 +1,4 @@
-/** Who is connected to what: clients, groups, servers, and the calls between them. */
+/** Connections between clients, groups and servers, and the calls between them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Client } from '../support/client.ts'
 import { beyondCore } from '../support/extent.ts'

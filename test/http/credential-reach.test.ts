@@ -223,7 +223,7 @@ test('a reset link sets a password once; the old one holds until then, and every
     send(hub.url, 'POST', '/api/auth/reset', { token: used, newPassword })
   const weak = await reset('carl')
   expect([weak.status, weak.json.errors[0].pointer]).toEqual([400, '#/newPassword'])
-  // Of two requests at the same moment, one sets the password.
+  // When two requests come at the same moment, one of them sets the password.
   const both = await Promise.all([reset(OTHER_PASSWORD), reset(`${OTHER_PASSWORD} too`)])
   expect(both.map(answer => answer.status).sort()).toEqual([200, 403])
   const done = both.find(answer => answer.status === 200)

@@ -49,7 +49,7 @@ const ask = (method: string, path: string, headers: Record<string, string> = {},
 const get = (path: string, headers: Record<string, string> = {}, of = hub) => ask('GET', path, headers, of)
 const card = (owner: string, name: string) => `/mcp/@${owner}/${encodeURIComponent(name)}/server-card`
 
-/** What a refusal says, without what differs by request. */
+/** Returns the text of a refusal, without the parts that differ by request. */
 function words({ status, headers, json }: Answer, path: string, name: string): unknown {
   const { requestId, instance, detail, ...rest } = json
   expect([typeof requestId, instance]).toEqual(['string', path])

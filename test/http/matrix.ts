@@ -50,13 +50,13 @@ export interface PlainRow extends RowBase {
 
 export type Row = ThingRow | PlainRow
 
-/** Who may see it. */
+/** Expected statuses by who may see the thing. */
 const seen = (status: Expected) => ({
   user: { own: status, foreign: 404, public: status, missing: 404 },
   admin: { own: status, foreign: status, public: status, missing: 404 },
 })
 
-/** Who may use it under /mcp. */
+/** Expected statuses by who may use it under /mcp. */
 const used = (status: Expected) => {
   const admin = { own: 404 as const, foreign: 404 as const, public: status, missing: 404 as const }
   return { user: { ...admin, own: status }, admin }

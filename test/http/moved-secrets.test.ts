@@ -75,7 +75,7 @@ const KEEPS: readonly Row[] = [
   ['a description', 'servers/remote', { description: 'x' }],
   ['a header that leads nowhere', 'servers/remote', { headers: { 'X-Mode': 'b' } }],
   ['a time limit', 'servers/program', { timeout: 30_000 }],
-  ['another value of the secret', 'servers/program', { env: { API_TOKEN: 'given anew' } }],
+  ['another value of the secret', 'servers/program', { env: { API_TOKEN: 'given again' } }],
   ['the switch of a channel', 'monitoring/channels/hook', { enabled: false }],
 ]
 

@@ -57,7 +57,7 @@ describe('entity tags', () => {
     await admin.ok('PATCH', '/api/groups/ada~tagged', { description: 'by an administrator' })
     const later = await ada.request('PATCH', '/api/groups/tagged', { description: 'y' }, seen)
     expect(later.json).toMatchObject({ code: 'version_conflict', kind: 'group', changedAt: expect.any(String) })
-    // Who the administrators are is nothing that a user may see; an administrator sees both.
+    // A user may not see who the administrators are; an administrator sees both.
     expect(later.text).not.toContain('admin"')
     expect(later.json).not.toHaveProperty('changedBy')
     await ada.ok('PATCH', '/api/groups/tagged', { description: 'by its owner' })

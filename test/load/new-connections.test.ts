@@ -34,9 +34,9 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-/** Sends it from a process of its own, since a test that sends so much would slow its own measurement down. */
+/** Sends it from a separate process, since sending this much would slow the test's own measurement down. */
 async function flood(connections: number, request: object): Promise<Record<string, number>> {
-  const script = new URL('./open-anew.ts', import.meta.url).pathname
+  const script = new URL('./repeat-requests.ts', import.meta.url).pathname
   const program = [process.execPath, script, hub.url, String(connections), String(SECONDS)]
   const child = Bun.spawn(program, { stdin: new Blob([JSON.stringify(request)]), stdout: 'pipe' })
   const answers = JSON.parse(await new Response(child.stdout).text()) as Record<string, number>

@@ -31,7 +31,7 @@ interface Tally {
   readonly perSecond: number
 }
 
-/** Runs the attack in a process of its own, since a test that sends so much would slow its own measurement down. */
+/** Runs the attack in a separate process, since sending this much would slow the test's own measurement down. */
 async function attack(): Promise<Tally> {
   const script = new URL('./try-keys.ts', import.meta.url).pathname
   const child = Bun.spawn([process.execPath, script, hub.url, String(PER_SECOND), String(SECONDS)], { stdout: 'pipe' })

@@ -1,4 +1,4 @@
-/** What servers know of their clients: no call sees more folders than its client shares, nor anything of another client. */
+/** Servers learn little of their clients: no call sees more folders than its client shares, nor anything of another client. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { newerPeer, olderPeer, type Peer } from '../compatibility/peers.ts'
@@ -11,7 +11,7 @@ import { callText, online } from '../support/servers.ts'
 type Wire = 'stdio' | 'sse' | 'http'
 const WIRES = extent<readonly Wire[]>(['sse'], ['stdio', 'sse', 'http'])
 const KINDS = ['roots', 'sampling', 'elicitation'] as const
-/** How often each of two clients calls. */
+/** Number of calls of each of two clients. */
 const CALLS = extent(9, 90)
 const MODERN = '2026-07-28'
 

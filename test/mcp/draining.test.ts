@@ -107,7 +107,7 @@ describe.each([...WIRES])('over %s', wire => {
     await until(async () => (await keyOf(plain)) === 'third', { what: 'the next key' })
     opened.resolve()
     expect((await Promise.all(answers)).map(text => JSON.parse(text))).toEqual(['first', 'first', 'first'])
-    // What a session or lease has is its own; the former connections are gone.
+    // The connection of a session or lease is its own; the former connections are gone.
     if (wire === 'stdio') await until(() => descendants(hub.pid).length <= before + 2, { what: 'the processes to end' })
   }, 60_000)
 })

@@ -49,7 +49,7 @@ afterAll(async () => {
   await removeTemp(folder)
 }, 120_000)
 
-/** What the fixture was asked about its tasks. */
+/** Returns the requests that the fixture received about its tasks. */
 async function seen(server = 'work'): Promise<string[]> {
   const answer = await ann.ok('POST', `/api/servers/${server}/tools/seen/call`, {})
   return JSON.parse(answer.result.content[0].text) as string[]

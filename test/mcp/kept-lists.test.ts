@@ -1,4 +1,4 @@
-/** How the official client of 2026-07-28 keeps the hub's lists, and that no place of discovery looks like a group. */
+/** The official client of 2026-07-28 keeps the hub's lists as their hints say, and no path of discovery looks like a group. */
 import { expect, test } from 'bun:test'
 import { Client as ModernClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { startHub, stdioFixture } from '../support/hub.ts'

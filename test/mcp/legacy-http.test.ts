@@ -428,6 +428,6 @@ test('P-02 a session that ended before a restart of the hub stays ended; others 
   const going = raw('/mcp/varied')
   going.headers['mcp-session-id'] = other.sessionId
   expect((await going.call('tools/list')).result.tools.length).toBeGreaterThan(3)
-  const anew = await raw('/mcp/varied').open()
-  expect((await anew.call('tools/list')).result.tools.length).toBeGreaterThan(3)
+  const reopened = await raw('/mcp/varied').open()
+  expect((await reopened.call('tools/list')).result.tools.length).toBeGreaterThan(3)
 }, 120_000)

@@ -270,7 +270,7 @@ test('servers, groups, states, clients and requests are used in the rights of wh
   expect(audit.items[0]).toMatchObject({ target: 'admin~bench', detail: { plugin: 'workshop' } })
 })
 
-test('a thread answers beside the hub; one that does not is ended, and starts anew', async () => {
+test('a thread answers beside the hub; one that does not is ended, and starts again', async () => {
   const count = (text: string) => bob.request('POST', '/api/plugins/workshop/words', { text })
   expect((await count('a few words')).json).toEqual({ words: 3 })
   expect((await count('')).json.code).toBe('internal')

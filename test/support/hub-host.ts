@@ -28,7 +28,7 @@ process.on('uncaughtException', error => {
   process.exit(1)
 })
 
-/** Of this process and those that it waited for. */
+/** Seconds of processors used by this process and the ended ones that it waited for. */
 function processorSeconds(): number {
   const fields = readFileSync('/proc/self/stat', 'utf8')
     .replace(/^.*\) /, '')

@@ -132,7 +132,7 @@ class Host {
     }
   }
 
-  /** What comes behind the end of a run belongs to the next one, where an error that nobody handled is noticed. */
+  /** Output after the end of a run belongs to the next one, where an unhandled error is noticed. */
   async #gather(stream: ReadableStream<Uint8Array>): Promise<void> {
     const decoder = new TextDecoder()
     let rest = ''

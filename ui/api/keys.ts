@@ -24,7 +24,7 @@ export const keysApi = {
   list: (signal: AbortSignal) => api.get<Page<AccessKey>>('/api/keys', { query: { limit: 500 }, signal }),
   create: (body: { readonly label: string; readonly scopes: readonly KeyScope[]; readonly expiresAt?: string }) =>
     api.post<NewKey>('/api/keys', { body }),
-  /** With an overlap the answer is a key of its own, and the old one works for so long. */
+  /** With an overlap the answer is a separate key, and the old one still works for that time. */
   rotate: (id: string, overlapSeconds: number) =>
     api.post<NewKey>(`/api/keys/${segment(id)}/rotate`, { body: { overlapSeconds } }),
   delete: (id: string) => api.delete(`/api/keys/${segment(id)}`),

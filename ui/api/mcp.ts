@@ -90,7 +90,7 @@ export class McpSession {
       this.#id ??= response.headers.get('mcp-session-id') ?? undefined
       started?.(response.headers.get('x-request-id') ?? undefined)
       for await (const message of messagesOf(response)) {
-        if (message.id !== id || message.method !== undefined) this.#heard(message)
+        if (message.id !== id || message.method !== undefined) this.#receive(message)
         else if (message.error) throw failure(message.error, response)
         else return message.result
       }
@@ -104,10 +104,10 @@ export class McpSession {
   async #listen(): Promise<void> {
     const headers = { ...this.#headers(), accept: 'text/event-stream' }
     const response = await send('GET', this.#path, { headers, signal: this.#listening.signal })
-    if (response.ok) for await (const message of messagesOf(response)) this.#heard(message)
+    if (response.ok) for await (const message of messagesOf(response)) this.#receive(message)
   }
 
-  #heard({ id, method, params = {} }: Message): void {
+  #receive({ id, method, params = {} }: Message): void {
     if (method === undefined) return
     if (id === undefined) return this.#handlers.notification(method, params)
     const answer = method === 'ping' ? Promise.resolve({}) : this.#handlers.request(method, params)

@@ -14,7 +14,7 @@ export class Plan<T> implements ReactiveController {
   #value: T | undefined
   #error: ApiError | undefined
   #stale = false
-  #asked = 0
+  #requests = 0
   #typing: ReturnType<typeof setTimeout> | undefined
 
   constructor(host: ReactiveControllerHost, ask: () => Promise<T>) {
@@ -53,16 +53,16 @@ export class Plan<T> implements ReactiveController {
   async now(): Promise<void> {
     clearTimeout(this.#typing)
     this.#stale = true
-    this.#asked += 1
-    const asked = this.#asked
+    this.#requests += 1
+    const request = this.#requests
     this.#host.requestUpdate()
     try {
       const value = await this.#ask()
-      if (asked !== this.#asked) return
+      if (request !== this.#requests) return
       this.#value = value
       this.#error = undefined
     } catch (error) {
-      if (asked !== this.#asked) return
+      if (request !== this.#requests) return
       this.#error = asApiError(error)
     }
     this.#stale = false
@@ -72,7 +72,7 @@ export class Plan<T> implements ReactiveController {
   /** Resets for another form: there is no plan, and answers to earlier requests are ignored. */
   clear(): void {
     clearTimeout(this.#typing)
-    this.#asked += 1
+    this.#requests += 1
     this.#value = undefined
     this.#error = undefined
     this.#stale = false

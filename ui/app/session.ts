@@ -37,7 +37,7 @@ export class Session {
 
   constructor() {
     useCredential({ token: () => this.#kept?.token, refused: error => this.#refused(error) })
-    this.#tabs.addEventListener('message', ({ data }) => this.#heard(data as Message))
+    this.#tabs.addEventListener('message', ({ data }) => this.#receive(data as Message))
   }
 
   /** Undefined without a sign-in. */
@@ -88,7 +88,7 @@ export class Session {
     this.#tabs.postMessage({ session: null } satisfies Message)
   }
 
-  #heard(message: Message): void {
+  #receive(message: Message): void {
     if ('ask' in message) {
       if (this.#kept) this.#tabs.postMessage({ session: this.#kept } satisfies Message)
     } else if (message.session === null) this.#drop()

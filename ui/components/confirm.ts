@@ -22,13 +22,13 @@ interface Asked extends Question {
   readonly answer: (yes: boolean) => void
 }
 
-const asked = new Signal.State<Asked | undefined>(undefined)
+const openQuestion = new Signal.State<Asked | undefined>(undefined)
 
 /** Shows a confirmation; true: confirmed. */
 export function confirmed(question: Question): Promise<boolean> {
   return new Promise(resolve => {
-    asked.get()?.answer(false)
-    asked.set({ ...question, answer: resolve })
+    openQuestion.get()?.answer(false)
+    openQuestion.set({ ...question, answer: resolve })
   })
 }
 
@@ -39,7 +39,7 @@ export class PbConfirm extends PbElement {
   #yes = false
 
   override render(): unknown {
-    const question = asked.get()
+    const question = openQuestion.get()
     return dialog({
       open: question !== undefined,
       title: question?.title ?? '',
@@ -76,11 +76,11 @@ export class PbConfirm extends PbElement {
   }
 
   #closed(): void {
-    const question = asked.get()
+    const question = openQuestion.get()
     const yes = this.#yes
     this.#yes = false
     this.text = ''
-    asked.set(undefined)
+    openQuestion.set(undefined)
     question?.answer(yes)
   }
 }

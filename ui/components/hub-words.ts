@@ -17,9 +17,9 @@ function sentences(): Readonly<Record<string, string>> {
     'may ask its client: own connection per session that can be asked': t(
       'may ask its client: own connection per session that can be asked',
     ),
-    'is being looked at, whether it asks its client': t('is being looked at, whether it asks its client'),
+    'is being checked for server requests': t('is being checked for server requests'),
     'was not seen to ask its client: one process for all': t('was not seen to ask its client: one process for all'),
-    'was not yet looked at: one process for all': t('was not yet looked at: one process for all'),
+    'was not checked yet: one process for all': t('was not checked yet: one process for all'),
     'Its authors do not maintain it any more': t('Its authors do not maintain it any more'),
     'It downloads a package when it first starts': t('It downloads a package when it first starts'),
     'It did not start': t('It did not start'),
@@ -29,7 +29,7 @@ function sentences(): Readonly<Record<string, string>> {
 
 const SECRETS = 'It takes secrets as arguments, which other programs on its machine can see: '
 const WAITING = /^(\d+) records wait for it$/
-const UNSEEN = /^could not be looked at: (.*): one process for all$/s
+const UNSEEN = /^could not be checked: (.*): one process for all$/s
 
 function withParts(sentence: string): string | undefined {
   if (sentence.startsWith(SECRETS)) {
@@ -39,7 +39,7 @@ function withParts(sentence: string): string | undefined {
   const [, waiting] = WAITING.exec(sentence) ?? []
   if (waiting !== undefined) return t('{n} records wait for it', { n: Number(waiting) })
   const [, detail] = UNSEEN.exec(sentence) ?? []
-  return detail === undefined ? undefined : t('could not be looked at ({detail}): one process for all', { detail })
+  return detail === undefined ? undefined : t('could not be checked ({detail}): one process for all', { detail })
 }
 
 /** Why a figure of the machine cannot be had, by its part; `words` are the hub's, for a part that is not known here. */

@@ -23,8 +23,8 @@ export function readEntry(
 /** The body with the form that is meant in place of a wrong one, and a sentence that says so. */
 export function inRightForm(body: JsonObject): { readonly body: JsonObject; readonly warnings: readonly string[] } {
   const address = addressOfBridge(body)
-  const said = 'the hub connects to the address itself, without the program that did so'
-  if (address) return { body: address, warnings: [said] }
+  const warning = 'the hub connects to the address itself, without the program that did so'
+  if (address) return { body: address, warnings: [warning] }
   const form = wrongForm(body, { isWindows: process.platform === 'win32' })
   if (!form?.suggestion) return { body, warnings: [] }
   return { body: mergePatch(body, form.suggestion), warnings: [`written as it works here: ${form.detail}`] }

@@ -274,8 +274,8 @@ function readLimits(section: JsonValue | undefined, where: string, warnings: str
 function rejectDuplicate(seen: Set<string>, kind: string, owner: string | undefined, name: string, path: Path): void {
   const key = `${owner === undefined ? '' : nameKey(owner)}\u0000${nameKey(name)}`
   if (seen.has(key)) {
-    const whose = owner === undefined ? '' : ` of ${quoted(owner)}`
-    throw new DuplicateEntry(`two ${kind}s${whose} are named ${quoted(name)}, letter case and width aside`, path)
+    const ofOwner = owner === undefined ? '' : ` of ${quoted(owner)}`
+    throw new DuplicateEntry(`two ${kind}s${ofOwner} are named ${quoted(name)}, letter case and width aside`, path)
   }
   seen.add(key)
 }

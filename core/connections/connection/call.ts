@@ -3,7 +3,7 @@ import type { JsonValue } from '../../contract/json.ts'
 import { LIST_METHODS } from '../../domain/mcp-methods.ts'
 import type { UpstreamCall, UpstreamReply, UpstreamRequest } from '../api.ts'
 
-/** What holds a call: a connection, or a queue for one. */
+/** The holder of a call: a connection, or a queue for one. */
 export interface CallHome {
   /** The caller cancelled the call. */
   withdraw(call: PendingCall, reason: string): void
@@ -38,7 +38,7 @@ export class PendingCall implements UpstreamCall {
   exchangeLostOn: CallHome | undefined
   /** True when it was rejected before it was written, and dispatched again. */
   refused = false
-  /** How often it was dispatched to a connection that had just ended, so that it was not sent. */
+  /** Number of times that it was dispatched to a connection that had just ended, so that it was not sent. */
   bounces = 0
   /** Number of input rounds so far. */
   rounds = 0

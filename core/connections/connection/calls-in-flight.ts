@@ -5,7 +5,7 @@ import type { PendingCall } from './call.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import { ServerRequests } from './server-requests.ts'
 
-/** How long an upstream may go on sending messages about a cancelled call. */
+/** Longest time for which an upstream may still send messages about a cancelled call. */
 const TALK_MS = 60_000
 /** With more requests in flight, a log message is not matched to a call: reading them all for each message would be costly. */
 const MAX_MATCHED = 8

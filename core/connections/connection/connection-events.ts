@@ -18,8 +18,8 @@ export interface ConnectionEnd {
 }
 
 /**
- * How a call was lost. `begun`: the upstream may have seen it; `not-begun`: its connection had ended; `not-sent`: the
- * transport rejected it before it was written; `repaired`: the upstream rejected its headers, which are fixed now.
+ * The way in which a call was lost. `begun`: the upstream may have seen it; `not-begun`: its connection had ended; `not-sent`:
+ * the transport rejected it before it was written; `repaired`: the upstream rejected its headers, which are fixed now.
  */
 export type Lost = 'begun' | 'not-begun' | 'not-sent' | 'repaired'
 

@@ -17,10 +17,10 @@ import { explainEnd } from './end-reason.ts'
 import type { PortClient, WorkerPort } from './port.ts'
 import { callFrame, withVariables } from './request-text.ts'
 
-/** How long the last bytes of an ended process may take to arrive. */
+/** Longest wait for the last bytes of an ended process. */
 const DRAIN_MS = 50
 
-/** After this a program has read some of what waits for it. */
+/** Seconds after which a call that an overloaded program could not take may be sent again. */
 const OVERLOADED_S = 1
 /** Errors of one exchange after which a request that changes nothing may be sent again. */
 const REPEATED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['connection_lost', 'upstream_http_error'])

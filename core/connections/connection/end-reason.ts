@@ -3,7 +3,7 @@ import { errorLine, errorWords } from '../../domain/text/error-line.ts'
 import type { Child } from '../spawn/children.ts'
 import { within } from '../within.ts'
 
-/** How long to wait for the exit code of a process whose output ended, so that the reason can name it. */
+/** Longest wait for the exit code of a process whose output has ended, so that the reason can name it. */
 const EXIT_MS = 250
 /** Longest wait for the last output of an exited process, in milliseconds: its stderr arrives through another descriptor. */
 const LAST_WORDS_MS = 100

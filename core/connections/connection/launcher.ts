@@ -34,7 +34,7 @@ const DIAL_START_MS = 30_000
 /** Failed exchanges are checked by a probe even when periodic health checks are off. */
 const UNWATCHED: Liveness = { intervalMs: 0, timeoutMs: 5_000, misses: 2, always: false }
 
-/** What a `Launcher` needs; the same for all servers. */
+/** The parts that a `Launcher` uses; the same for all servers. */
 export interface LauncherOptions {
   readonly pool: WorkerPool
   readonly redactors: Pick<ServerRedactors, 'hold'>
@@ -218,7 +218,7 @@ export class Launcher {
     return connection
   }
 
-  /** What a transport leads to; undefined while no plugin offers it. */
+  /** The kind of server that a transport connects to; undefined while no plugin offers the transport. */
   kindOf(transport: string): ServerFace['kind'] {
     const found = this.#find(transport)
     if (!found) return undefined

@@ -2,13 +2,13 @@ import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { HeaderProvider } from '../../contract/points.ts'
 import type { ServerSettings } from '../../contract/records.ts'
 
-/** What header providers gave a connection. */
+/** The headers that header providers gave a connection. */
 export interface LentHeaders {
   readonly headers: Readonly<Record<string, string>>
   readonly redirects?: 'none'
 }
 
-/** Of a connection to which no provider gave a header. */
+/** The value for a connection to which no provider gave a header. */
 export const NOTHING_LENT: LentHeaders = { headers: {} }
 
 /**

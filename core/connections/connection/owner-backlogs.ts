@@ -11,8 +11,9 @@ interface Backlog {
 }
 
 /**
- * What the programs of each owner have not read yet, over all threads. Above the limit the one that is furthest behind is
- * ended, in whatever thread it is. Threads report a change of 1 MiB, so that so much more of each may wait.
+ * Counts the bytes that the programs of each owner have not read yet, over all threads. Above the limit the program with the
+ * largest backlog is ended, whatever its thread. A thread reports changes of 1 MiB or more, so the true backlog may be 1 MiB
+ * larger per thread.
  */
 export class OwnerBacklogs {
   readonly #most: number
@@ -23,7 +24,7 @@ export class OwnerBacklogs {
     this.#most = most
   }
 
-  /** A thread has so many bytes for programs of this owner, `largest` of them for one. */
+  /** The programs of this owner in a thread have `bytes` unread bytes, and one of them has `largest`. */
   set(thread: Thread, owner: string, bytes: number, largest: number): void {
     const threads = this.#byOwner.get(owner) ?? new Map<Thread, Backlog>()
     this.#byOwner.set(owner, threads)

@@ -23,7 +23,7 @@ export interface PortClient {
 export interface PortEvents {
   /** The thread has ended, for any reason; called once. */
   down(port: WorkerPort, detail: string): void
-  /** Programs of this owner in the thread have not read so many bytes, `largest` of them are for one. */
+  /** The programs of this owner in the thread have `bytes` unread bytes, and one of them has `largest`. */
   backlog(port: WorkerPort, owner: string, bytes: number, largest: number): void
   /** A message arrived from the thread; its length in characters. */
   received(characters: number): void
@@ -83,7 +83,7 @@ export class WorkerPort {
     return this.#outdated
   }
 
-  /** Whether a connection may use this module here; false when the thread holds another version of it. */
+  /** True when a connection may use this module here; false when the thread has loaded another version of it. */
   takes(module: string): boolean {
     const [file = ''] = module.split('#')
     const known = this.#modules.get(file)

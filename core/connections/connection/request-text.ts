@@ -8,7 +8,7 @@ import { envelope, passedCapabilities, withoutEnvelope } from '../modern-envelop
 import type { CallerFrame } from '../protocol/frames.ts'
 import type { PendingCall } from './call.ts'
 
-/** What the request of a modern server says besides the call: who sends it, and whether its log messages are wanted. */
+/** The part of a modern request beside the call itself: who sends it, and whether its log messages are wanted. */
 interface SentBy {
   readonly hubVersion: string
   /** True when the server has declared that it logs. */
@@ -62,8 +62,8 @@ function modernRequestText(
   // A legacy client does not know these members, and must not set them in the hub's name.
   const { _meta, inputResponses: _, requestState: __, ...rest } = params ?? {}
   const known = typeof _meta === 'object' && _meta !== null && !Array.isArray(_meta) ? withoutEnvelope(_meta) : {}
-  const asked = server.logs && notification !== undefined && session ? (session.logLevel ?? 'info') : undefined
-  const own = envelope(server.hubVersion, declaredCapabilities(request), modern ? modern.logLevel : asked)
+  const requestedLevel = server.logs && notification !== undefined && session ? (session.logLevel ?? 'info') : undefined
+  const own = envelope(server.hubVersion, declaredCapabilities(request), modern ? modern.logLevel : requestedLevel)
   // Only the hub itself writes them into the parameters: a task that it runs has questions of its own.
   const ofTask = tasks && method === 'tasks/update' && params?.inputResponses !== undefined ? params : undefined
   const { inputResponses, requestState } = ofTask ?? modern ?? input ?? {}

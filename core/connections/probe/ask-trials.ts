@@ -1,13 +1,13 @@
 import type { ServerRequestKind } from '../../contract/records.ts'
 import type { AskTrials, ConnectionCaller } from '../../domain/session-scope.ts'
 
-/** Longest time without a call after which a caller is placed anew: its own connection has ended by then. */
+/** Longest time without a call after which a caller is placed again: its own connection has ended by then. */
 const PLACED_MS = 10 * 60_000
 /** Longest time that other calls of a user wait for what its first call of a tool finds out. */
 const SETTLES_MS = 5_000
-/** Callers that are held per server; those unused longest give way. */
+/** Callers that are held per server; the least recently used are dropped first. */
 const MOST_CALLERS = 10_000
-/** A server that has had more tools than this is tried anew. */
+/** Above this number of findings all are dropped, and each tool is tried again. */
 const MOST_FINDINGS = 15_000
 
 const ALL: readonly ServerRequestKind[] = ['sampling', 'elicitation', 'roots']
@@ -25,13 +25,13 @@ interface Place {
 }
 
 /**
- * Which callers of a program use a connection of their own before it was seen to ask. Only a call shows whether a tool
- * asks, and a program that was told that nobody can be asked does not ask. So a caller that can be asked, and whose first
- * call is of a tool that has not yet answered somebody who can be asked, gets its own connection; it is not moved while
- * it uses the server, as programs keep state between calls. Of a user's callers one at a time tries a tool.
+ * Decides which callers of a program use a connection of their own before the program was seen to send server requests. Only a
+ * call shows whether a tool does so, and a program that was told that its client supports none sends none. So a caller that
+ * supports them gets its own connection when its first call is of a tool that has not yet answered such a caller. It is not
+ * moved while it uses the server, as programs keep state between calls. Only one caller of a user at a time tries a tool.
  */
 export class ServerAskTrials implements AskTrials {
-  /** By id, those used last at the end. */
+  /** By id; the most recently used are last. */
   readonly #placed = new Map<string, Place>()
   readonly #quiet = new Set<string>()
   /** By user and tool. */

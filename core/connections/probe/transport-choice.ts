@@ -10,7 +10,7 @@ const NOT_STREAMABLE: readonly unknown[] = [400, 404, 405, 406, 411, 415, 501]
 const MISSING: readonly unknown[] = [404, 405]
 /** The status of a proxy or framework that forbids POST; with a credential it is about that. */
 const FORBIDDEN = 403
-/** How long the finding SSE is kept: the server may be upgraded to Streamable HTTP. */
+/** Time for which the finding SSE is kept: the server may be upgraded to Streamable HTTP. */
 const KEPT_MS = 24 * 60 * 60_000
 
 /** True when a failed start by Streamable HTTP suggests that the server speaks SSE. */

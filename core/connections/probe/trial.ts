@@ -61,7 +61,7 @@ function nextVersion(outcome: object | { readonly failure: WireError }): string 
   return typeof version === 'string' ? version : undefined
 }
 
-/** What a step says of how it ended. */
+/** The outcome of a step. */
 type Said = Pick<TrialStep, 'code' | 'count' | 'detail'>
 
 async function tryOnce(

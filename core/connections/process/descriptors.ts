@@ -21,8 +21,8 @@ const SYMBOLS = {
 } as const
 
 /**
- * How to make socket pairs here, or undefined when the C library cannot be called; children then use main's pipes. The
- * ends close on exec. macOS has no flag for that; there Bun starts programs with all other descriptors closed.
+ * Returns a function that makes socket pairs, or undefined when the C library cannot be called; children then use main's pipes.
+ * The ends close on exec. macOS has no flag for that; there Bun starts programs with all other descriptors closed.
  */
 export function openSocketPairs(): MakePair | undefined {
   for (const name of cLibraries()) {

@@ -6,7 +6,9 @@ const LARGE_BYTES = 64 * 1024
 /** Resident memory of the process above which garbage is collected at once, which stops the thread for 40 to 100 ms. */
 const PRESSING_BYTES = 352 * 1024 * 1024
 const PRESSING_BYTES_MAIN = 500 * 1024 * 1024
-/** So much more than what the last such collection left must there be for the next one: a large hub holds more by itself. */
+/**
+ * Bytes by which memory must have grown since the last such collection before the next one: a large hub uses more by itself.
+ */
 const ROOM_BYTES = 96 * 1024 * 1024
 /** A collection may take one part in this many of the thread's time. */
 const TIME_SHARE = 4
@@ -15,12 +17,12 @@ const TIME_SHARE = 4
 export interface GarbageWatchOptions {
   /** Bytes of large messages after which garbage is collected. */
   readonly periodBytes: number
-  /** Default: what is new, and everything when memory presses. */
+  /** Default: collects new objects, and all objects when memory is short. */
   readonly collect?: () => void
 }
 
 /**
- * Collects garbage after so many bytes of large messages. By itself the runtime's collector lets a thread that passes
+ * Collects garbage after a number of bytes of large messages. By itself the runtime's collector lets a thread that passes
  * messages of 9 MiB grow by some 500 MiB: it counts objects, and these are few.
  */
 export class GarbageWatch {
@@ -41,7 +43,7 @@ export class GarbageWatch {
     if (bytes >= LARGE_BYTES) this.passed(bytes)
   }
 
-  /** So many bytes were held for a time, in parts of any size. */
+  /** Counts bytes that were held for a time, in parts of any size. */
   passed(bytes: number): void {
     this.#passedBytes += bytes
     if (this.#passedBytes < this.#periodBytes || this.#due || performance.now() < this.#notBeforeMs) return

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs'
 import { nextTurn } from '../../domain/next-turn.ts'
 import { processesBelow, statFields } from './process-tree.ts'
 
-/** What a program and all that it started use. */
+/** Memory and processor time of a program with its descendants. */
 export interface ProcessUsage {
   readonly residentBytes: number
-  /** Of processes that run now, and of those that they have waited for. */
+  /** Seconds used by the processes that run now, and by the ended ones that they have waited for. */
   readonly cpuSeconds: number
 }
 
-/** Ticks of a second in /proc/<pid>/stat: 100 on every architecture of Linux (USER_HZ). */
+/** Clock ticks per second in /proc/<pid>/stat: 100 on every architecture of Linux (USER_HZ). */
 const TICKS = 100
 /** Processes that are read in one turn of the event loop; those of one program are found together. */
 const IN_ONE_TURN = 50

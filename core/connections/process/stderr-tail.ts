@@ -29,11 +29,11 @@ export interface StderrWriter {
 export class StderrTail {
   readonly #lines: TailLine[] = []
   readonly #begun = new Map<BegunLine, string>()
-  readonly #heard: ((line: string) => void) | undefined
+  readonly #onLine: ((line: string) => void) | undefined
 
-  /** `heard` is called with each whole line. */
-  constructor(heard?: (line: string) => void) {
-    this.#heard = heard
+  /** `onLine` is called with each whole line. */
+  constructor(onLine?: (line: string) => void) {
+    this.#onLine = onLine
   }
 
   /** `redact` removes secrets from each line before it is stored: they may be forgotten before the line is. */
@@ -80,7 +80,7 @@ export class StderrTail {
     const line = shown(redacted.trimEnd()).slice(0, LINE_CHARACTERS)
     if (line === '') return
     this.#lines.push({ at: new Date().toISOString(), line })
-    this.#heard?.(line)
+    this.#onLine?.(line)
     if (this.#lines.length > LIMITS.stderrLines) this.#lines.splice(0, this.#lines.length - LIMITS.stderrLines)
   }
 }

@@ -34,7 +34,10 @@ export type ResultStyle = 'converted' | 'as-is' | 'written'
 /** The form of a result: `input`: the upstream requests input first; `task`: it made a task; `error`: a tool set isError. */
 export type ResultForm = 'complete' | 'error' | 'input' | 'task'
 
-/** How an exchange failed. `not-sent`: it was not begun; `repaired`: headers that were rejected are fixed, send it again. */
+/**
+ * The way in which an exchange failed. `not-sent`: it was not begun; `repaired`: headers that were rejected are fixed, send it
+ * again.
+ */
 export type FailureForm = 'failed' | 'not-sent' | 'repaired'
 
 /** A frame from a worker to main. */

@@ -23,23 +23,25 @@ const OWN_FAILURE = /^(?:execvp|(?:line )?\d+: |Can't chdir|Can't find source pa
  * `spawn_failed`, or `sandbox_lost` where the sandbox itself could not be created. Undefined for any other exit.
  */
 export function stageFailure(command: string, exitCode: number | null, stderrTail: string): WireError | undefined {
-  const said = STAGE_EXITS.has(exitCode) ? STAGE.exec(stderrTail)?.[1] : undefined
-  if (said === undefined) return undefined
-  if (NO_PROGRAM.test(said)) {
+  const stageError = STAGE_EXITS.has(exitCode) ? STAGE.exec(stderrTail)?.[1] : undefined
+  if (stageError === undefined) return undefined
+  if (NO_PROGRAM.test(stageError)) {
     const message = `Cannot start "${command}" in the sandbox: it, or the interpreter it names, does not exist there`
     return { code: 'command_not_found', message }
   }
-  if (NOT_EXECUTABLE.test(said)) {
-    const why = said.endsWith('required file not found') ? 'the interpreter that it names does not exist there' : said
+  if (NOT_EXECUTABLE.test(stageError)) {
+    const why = stageError.endsWith('required file not found')
+      ? 'the interpreter that it names does not exist there'
+      : stageError
     return { code: 'command_not_executable', message: `Cannot start "${command}" in the sandbox: ${why}` }
   }
-  if (!OWN_FAILURE.test(said)) {
-    const { code, message } = sandboxLost(command, said)
+  if (!OWN_FAILURE.test(stageError)) {
+    const { code, message } = sandboxLost(command, stageError)
     return { code, message }
   }
-  const why = /Resource temporarily unavailable/.test(said)
-    ? `EAGAIN, its owner has too many processes (${said})`
-    : said
+  const why = /Resource temporarily unavailable/.test(stageError)
+    ? `EAGAIN, its owner has too many processes (${stageError})`
+    : stageError
   return { code: 'spawn_failed', message: `Cannot start "${command}" in the sandbox: ${why}` }
 }
 
@@ -66,7 +68,7 @@ export function resolveInside(command: string): string {
   throw notFound(command, 'there is no such program')
 }
 
-/** Whether a program that is called by its name is there inside the sandbox. */
+/** True when a program that is called by its name exists inside the sandbox. */
 export function isInside(name: string): boolean {
   try {
     return resolveInside(name) !== ''

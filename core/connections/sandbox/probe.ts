@@ -30,7 +30,7 @@ const POLL_MS = 5
 const NOBODY = 0
 const PROCESSES = 64
 
-/** What this machine can enforce on child processes. */
+/** The restrictions that this machine can enforce on child processes. */
 export interface ProbeResult {
   readonly level: SandboxLevel
   /** For people: what was found, or why level `full` is not available. */
@@ -39,7 +39,7 @@ export interface ProbeResult {
   readonly notes: readonly string[]
 }
 
-/** What the probe may use besides the runtime. */
+/** Parts of the hub that the probe may use besides the runtime. */
 export interface ProbeMeans {
   readonly makePair: MakePair
   readonly cgroups: SandboxCgroups | undefined
@@ -194,8 +194,8 @@ async function runReport({ makePair, cgroups }: ProbeMeans, enclosure: Enclosure
     const line = await within(firstLine(running.stdout), REPORT_MS)
     if (line === undefined) return { trouble: `the reporting program said nothing within ${REPORT_MS} ms` }
     if (line === '') {
-      const said = (await within(words, REPORT_MS)) ?? ''
-      return { trouble: `the sandbox could not be entered: ${said.trim().slice(0, 300) || 'no reason was given'}` }
+      const reason = (await within(words, REPORT_MS)) ?? ''
+      return { trouble: `the sandbox could not be entered: ${reason.trim().slice(0, 300) || 'no reason was given'}` }
     }
     tree = processesBelow(running.pid)
     const report = JSON.parse(line) as Report

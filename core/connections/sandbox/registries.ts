@@ -52,14 +52,14 @@ async function npmRegistry(env: { readonly PATH?: string; readonly HOME?: string
   try {
     const npm = Bun.which('npm', { PATH: env.PATH ?? '' })
     if (!npm) return NPM
-    const asked = Bun.spawn([npm, 'config', 'get', 'registry'], {
+    const npmConfig = Bun.spawn([npm, 'config', 'get', 'registry'], {
       stdio: ['ignore', 'pipe', 'ignore'],
       env: { PATH: env.PATH ?? '', HOME: env.HOME ?? '/' },
       cwd: '/',
       timeout: ASK_MS,
     })
-    const said = (await within(new Response(asked.stdout).text(), ASK_MS)) ?? ''
-    return webAddress(said.trim()) ?? NPM
+    const configured = (await within(new Response(npmConfig.stdout).text(), ASK_MS)) ?? ''
+    return webAddress(configured.trim()) ?? NPM
   } catch {
     // Without npm there is no configuration of it.
     return NPM

@@ -72,7 +72,7 @@ export async function prepareRuntime(folder: string): Promise<Runtime> {
 export async function placeCertificates({ folder }: Runtime, pem: string): Promise<string> {
   const target = join(folder, CERTIFICATES)
   if ((await readFile(target, 'utf8').catch(() => undefined)) !== pem) {
-    // Of its own name, since two installations may begin at the same time.
+    // The temporary file has a unique name, since two installations may begin at the same time.
     const temporary = `${target}.${randomUUID()}`
     await writeFile(temporary, pem, { mode: 0o644 })
     await chmod(temporary, 0o644)

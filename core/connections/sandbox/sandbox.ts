@@ -36,7 +36,7 @@ const PROXY_ENV = {
   ...{ NO_PROXY: 'localhost,127.0.0.1,::1', no_proxy: 'localhost,127.0.0.1,::1', NODE_USE_ENV_PROXY: '1' },
 }
 
-/** How one process is sandboxed, as decided by the policy before every start. */
+/** The limits of one sandboxed process, decided by the policy before every start. */
 export interface SandboxPolicy {
   readonly ownerId: string
   readonly ownerNumber: number
@@ -45,7 +45,7 @@ export interface SandboxPolicy {
   readonly network: ChildNetwork
   /** Path inside the sandbox. */
   readonly cwd: string
-  /** Where network "proxy" may connect; called for each connection. */
+  /** Addresses to which network "proxy" may connect; called for each connection. */
   readonly rights: () => Promise<AddressRights>
   /** Restricts network "proxy" to some hosts. */
   readonly permits?: (host: string, port: number) => boolean

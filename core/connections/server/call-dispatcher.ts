@@ -18,21 +18,21 @@ import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import type { ServerState } from './server-state.ts'
 
-/** How long a call waits for a connection that was open a moment ago. */
+/** Longest wait of a call for a connection that was open a moment ago. */
 const RECONNECT_WAIT_MS = 5_000
-/** The least time for which a call waits for a start, and what it waits beyond the deadline of one, to learn its outcome. */
+/** Shortest time for which a call waits for a start, and the time beyond a start's deadline, in which its outcome arrives. */
 const START_WAIT_MS = 35_000
 const BEYOND_START_MS = 5_000
 const NEAR_MS = 1_000
 /**
- * How long an unsent call stays away from the connection that rejected it. A link whose server is gone or lost the
- * session rejects every call until it has ended, which takes less than this.
+ * Time for which an unsent call is kept from the connection that rejected it. A link whose server is gone or lost the session
+ * rejects every call until it has ended, which takes less than this.
  */
 const REFUSED_WAIT_MS = 500
-/** How often a call may be dispatched to a connection that has just ended. */
+/** Most times that a call may be dispatched to a connection that has just ended. */
 const BOUNCES = 3
 
-/** What a `CallDispatcher` needs from its server. */
+/** The parts of its server that a `CallDispatcher` uses. */
 export interface CallDispatcherOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
@@ -40,7 +40,7 @@ export interface CallDispatcherOptions {
   readonly effective: () => Promise<EffectiveServer>
   readonly serverState: ServerState
   readonly wanted: () => boolean
-  /** Which server requests the server sends, as far as known. */
+  /** The server requests that the server sends, as far as known. */
   readonly asking: ServerAsking
   /** The protocol version negotiated with the hub, as far as known. */
   readonly version: () => string
@@ -242,7 +242,7 @@ export class CallDispatcher {
     return this.#isOlder(request) ? this.#options.older.asking : this.#options.asking
   }
 
-  /** What a tool answers to a caller that finds out whether it asks. */
+  /** Records the answer of a tool to a caller on whose connection it is tried for server requests. */
   #observeTrial({ request, reply }: PendingCall): void {
     const { session, method, params } = request
     const { trials } = this.#asking(request)
@@ -290,7 +290,7 @@ export class CallDispatcher {
     return inMs <= (repeated || refused ? RECONNECT_WAIT_MS : NEAR_MS) ? RECONNECT_WAIT_MS : undefined
   }
 
-  /** As long as the start may take that is in progress, or begins. */
+  /** Longest wait for the start that is in progress, or begins. */
   #startWaitMs(): number {
     return Math.max(START_WAIT_MS, this.#options.startTimeoutMs() + BEYOND_START_MS)
   }

@@ -27,14 +27,14 @@ import { askingEvents } from './seen-asking.ts'
 import type { ServerAsking } from './server-asking.ts'
 import { type ServerContext, wireErrorOf } from './server-context.ts'
 
-/** How long a session that got no process uses the shared connection before the next attempt. */
+/** Time for which a session that got no process uses the shared connection before the next attempt. */
 const SHARES_MS = 30_000
-/** A list_changed notification so soon after the handshake announces the list for this client, which is read anyway. */
+/** A list_changed notification this soon after the handshake announces the list for this client, which is read anyway. */
 const FRESH_MS = 2_000
 const ONE_ONLY: WireError = { code: 'connection_lost', message: 'The server serves one connection at a time' }
 const TOOLS_CHANGED = listChanged('tools')
 
-/** To whom a connection belongs: one client session, one lease, or all calls of one user. */
+/** The owner of a connection: one client session, one lease, or all calls of one user. */
 export interface DedicatedTo {
   readonly key: string
   readonly kind: SessionBinding['kind']
@@ -71,7 +71,7 @@ export interface SessionEntry {
   shares: { readonly untilMs: number; readonly reason: WireError } | undefined
 }
 
-/** What dedicated connections need from their server. */
+/** The parts of their server that dedicated connections use. */
 export interface DedicatedConnectionsOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord

@@ -6,7 +6,7 @@ import { serverRequestKind } from '../../domain/mcp-methods.ts'
 import type { RpcError } from '../api.ts'
 import type { CallHome, PendingCall } from '../connection/call.ts'
 
-/** How often one call may be asked for input, and how long each round may take. */
+/** Most rounds of input for one call, and the longest time for each round. */
 const MOST_ROUNDS = 8
 const ROUND_MS = 10 * 60_000
 /** The only requests to which a modern server may respond with `inputRequests`. */

@@ -12,13 +12,13 @@ import { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerLists } from './server-lists.ts'
 
-/** How long after a refusal, or a failed connection, the legacy era is tried again. */
+/** Time after a refusal, or a failed connection, until the legacy era is tried again. */
 const REFUSED_MS = 60 * 60_000
 const FAILED_MS = 60_000
-/** How long the first client waits for the probe: as long as most programs need to start, on a busy machine too. */
+/** Longest wait of the first client for the probe: as long as most programs need to start, on a busy machine too. */
 export const LEGACY_PROBE_WAIT_MS = 5_000
 
-/** What a `LegacySide` needs from its server. */
+/** The parts of its server that a `LegacySide` uses. */
 export interface LegacySideOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
@@ -43,7 +43,7 @@ export interface LegacySideOptions {
  * modern side.
  */
 export class LegacySide {
-  /** What is known of its server requests: it sends them during a call, which the modern side does not. */
+  /** Findings about its server requests: it sends them during a call, which the modern side does not. */
   readonly asking: ServerAsking
   readonly #options: LegacySideOptions
   #lists: ServerLists

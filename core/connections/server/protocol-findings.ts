@@ -11,7 +11,7 @@ import type { OpenedMessage } from '../protocol.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerEra } from './server-era.ts'
 
-/** What one server speaks, its era and its transport: as found at connections, and by probes of its own. */
+/** The era and the transport of one server, as found at connections and by separate probes. */
 export class ProtocolFindings {
   readonly #context: ServerContext
   readonly #record: () => ServerRecord

@@ -33,8 +33,8 @@ export function askingEvents(
 function missedCapability(text: string): ServerRequestKind | undefined {
   if (!text.includes('Client does not support')) return undefined
   const { message, content } = JSON.parse(text) as { message?: unknown; content?: readonly { text?: unknown }[] }
-  const said = typeof message === 'string' ? message : Array.isArray(content) ? content[0]?.text : undefined
-  return typeof said === 'string'
-    ? (REFUSAL.exec(said)?.[1]?.toLowerCase() as ServerRequestKind | undefined)
+  const refusal = typeof message === 'string' ? message : Array.isArray(content) ? content[0]?.text : undefined
+  return typeof refusal === 'string'
+    ? (REFUSAL.exec(refusal)?.[1]?.toLowerCase() as ServerRequestKind | undefined)
     : undefined
 }

@@ -27,9 +27,9 @@ const NOTHING: readonly never[] = Object.freeze([])
 const ALL: readonly ServerRequestKind[] = ['sampling', 'elicitation', 'roots']
 
 /**
- * Which server requests (sampling, elicitation, roots) one server, or one side of it, sends, and which tools it lists
- * for clients that support them. Known from a first probe, on a connection that declares all three capabilities, and
- * from observed calls; valid as long as the configuration and the server's version stay.
+ * The server requests (sampling, elicitation, roots) that one server, or one side of it, sends, and the tools that it lists
+ * only for clients that support them. They are learnt from a first probe, on a connection that declares all three capabilities,
+ * and from observed calls. They are valid until the configuration or the server's version changes.
  */
 export class ServerAsking implements UpstreamFace {
   readonly trials = new ServerAskTrials(() => this.#applies && this.kind === 'process' && this.#failure === undefined)
@@ -221,7 +221,7 @@ export class ServerAsking implements UpstreamFace {
     return form && this.#variants.get(JSON.stringify(form))?.tools
   }
 
-  /** What the lists for such a client must wait for; undefined when nothing. Never rejects. */
+  /** Resolves when the lists for such a client are ready; undefined when they need not wait. Never rejects. */
   ready(capabilities: JsonObject): Promise<void> | undefined {
     const form = listedFor(capabilities)
     if (!form || !this.#applies) return undefined

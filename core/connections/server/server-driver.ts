@@ -12,10 +12,10 @@ import type { ServerLists } from './server-lists.ts'
 import type { ServerState } from './server-state.ts'
 import type { SharedConnection } from './shared-connection.ts'
 
-/** How long a connected server stays `connecting` while its lists are read: longer than thousands of tools take. */
+/** Longest time for which a connected server stays `connecting` while its lists are read: more than thousands of tools take. */
 const LISTS_MS = 10_000
 
-/** Shortest time from the start of one attempt to that of the next one, if a call starts that. */
+/** Shortest time between the starts of two attempts, when a call starts the second one. */
 const WAKE_MS = 1_000
 
 /** The objects of one server that carry out effects. */

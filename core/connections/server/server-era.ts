@@ -7,7 +7,7 @@ import { type EraProbe, mayBeModern, notSpoken, probeEra, saysModern } from '../
 import type { EraVerdict } from '../store/era-store.ts'
 import type { ServerContext } from './server-context.ts'
 
-/** How long the verdict `legacy` is kept: the server may be upgraded. */
+/** Time for which the verdict `legacy` is kept: the server may be upgraded. */
 const LEGACY_FOR_MS = 24 * 3_600_000
 
 /** The era of one server: remembered while that is certain to hold, otherwise probed. */

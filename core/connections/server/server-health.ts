@@ -7,7 +7,7 @@ import { logHealth } from './server-state.ts'
 
 /** Finished checks of one server that are held. */
 const CHECKS_HELD = 100
-/** How many response times are held. */
+/** Number of response times that are held. */
 const LATEST_TIMES = 128
 
 /** The health state of one server, from its checks; every change emits an event. */

@@ -204,7 +204,7 @@ export class ServerLists {
   }
 }
 
-/** What a catalogue holds of the server's handshake result. */
+/** The members of the server's handshake result that a catalogue holds. */
 function handshakeOf({ capabilities, serverInfo, instructions, protocolVersion, askedVersion }: OpenedMessage) {
   return {
     ...{ capabilities, serverInfo, ...(instructions === undefined ? {} : { instructions }), protocolVersion },

@@ -16,7 +16,7 @@ export interface ServerParts {
   readonly context: ServerContext
   readonly record: () => ServerRecord
   readonly driver: ServerDriver
-  /** What is published of the state. */
+  /** The published part of the state. */
   readonly serverState: ServerState
   readonly health: ServerHealth
   readonly latency: Latency

@@ -27,7 +27,7 @@ export function serverStatus(
   const { attempts } = serverState
   // Online, with truncated lists.
   const reason = serverState.reason ?? (state === 'online' ? lists?.refused : undefined)
-  const said = opened ?? lists
+  const handshake = opened ?? lists
   const warnings = [...more.warnings, ...missingPaths(more.health)]
   return {
     state,
@@ -37,13 +37,13 @@ export function serverStatus(
     ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAt: new Date(nextAttemptAtMs).toISOString() }),
     ...(more.starting ? { starting: more.starting } : {}),
     transport: more.transport,
-    ...(said
+    ...(handshake
       ? {
-          era: eraOf(said.protocolVersion),
-          eras: [...(more.older ? (['legacy'] as const) : []), eraOf(said.protocolVersion)],
-          protocolVersion: said.protocolVersion,
-          serverInfo: said.serverInfo,
-          capabilities: said.capabilities,
+          era: eraOf(handshake.protocolVersion),
+          eras: [...(more.older ? (['legacy'] as const) : []), eraOf(handshake.protocolVersion)],
+          protocolVersion: handshake.protocolVersion,
+          serverInfo: handshake.serverInfo,
+          capabilities: handshake.capabilities,
         }
       : {}),
     counts: {

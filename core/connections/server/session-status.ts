@@ -6,10 +6,10 @@ import type { UpstreamFace } from '../api.ts'
 /** Tool names in a warning; the tool list of a client with the capabilities has all. */
 const NAMED = 50
 
-/** Who shares a connection to a server and why, and which features clients may miss because of it. */
+/** Describes who shares a connection to a server and why, and which features clients may miss because of it. */
 export function sessionStatus(
   record: Pick<ServerRecord, 'session' | 'config'>,
-  /** The first text that it sent and that is no MCP message. */
+  /** The first text from the server that is no MCP message. */
   stray: string | undefined,
   face: UpstreamFace,
   /** Why some sessions use the shared connection instead of their own, if any do. */
@@ -69,8 +69,8 @@ function sessionOf(
   if (face.single) return { mode, kind: 'shared', why: 'serves one connection at a time: all share it' }
   if (face.kind === 'remote')
     return { mode, kind: 'per-session', why: 'may ask its client: own connection per session that can be asked' }
-  if (probing) return { mode, kind: 'shared', why: 'is being looked at, whether it asks its client' }
+  if (probing) return { mode, kind: 'shared', why: 'is being checked for server requests' }
   if (face.known) return { mode, kind: 'shared', why: 'was not seen to ask its client: one process for all' }
-  const why = face.failure === undefined ? 'was not yet looked at' : `could not be looked at: ${face.failure}`
+  const why = face.failure === undefined ? 'was not checked yet' : `could not be checked: ${face.failure}`
   return { mode, kind: 'shared', why: `${why}: one process for all` }
 }

@@ -25,7 +25,7 @@ const CARRIAGE_RETURN = '⟨U+000D⟩'
 /** Most characters of the line that is shown while a server starts. */
 const SHOWN_LINE = 200
 
-/** What a `SharedConnection` needs from its server. */
+/** The parts of its server that a `SharedConnection` uses. */
 export interface SharedConnectionOptions {
   readonly context: ServerContext
   readonly record: () => ServerRecord
@@ -61,7 +61,7 @@ export class SharedConnection {
   #losses = 0
   /** The module of the transport that it was last opened with. */
   #module: string | undefined
-  /** What header providers gave it then. */
+  /** JSON of the headers that providers gave it then. */
   #lent = ''
   #outdated = false
   #closing: Promise<void> = Promise.resolve()
@@ -107,7 +107,7 @@ export class SharedConnection {
     this.#effective = effective
   }
 
-  /** True when the transport's plugin was started anew, or header providers give something else, since it was opened. */
+  /** True when the transport's plugin was restarted, or header providers give other headers, since it was opened. */
   get outdated(): boolean {
     return this.#outdated
   }

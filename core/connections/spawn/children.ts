@@ -42,7 +42,7 @@ export interface BaseEnv {
 /** Dependencies of `Children`. */
 export interface ChildrenOptions {
   readonly dataDir: string
-  /** What every child gets besides its own variables; nothing else of the hub's environment is passed on. */
+  /** Variables that every child gets besides its own; nothing else of the hub's environment is passed on. */
   readonly baseEnv: BaseEnv
   readonly sandbox: Sandbox
   readonly log: PluginLogger

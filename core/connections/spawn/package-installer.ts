@@ -17,7 +17,7 @@ const INSTALL_MS = 5 * 60_000
 const POLL_MS = 200
 const ANSWER_BYTES = 64 * 1024
 
-/** What to install, for which server. */
+/** An order to install a package for a server. */
 export interface InstallOrder {
   readonly serverId: string
   readonly confinement: SandboxPolicy
@@ -205,8 +205,8 @@ function installEnv(registry: string): Record<string, string> {
 
 function readOutcome(words: string): InstalledProgram | undefined {
   try {
-    const said: unknown = JSON.parse(words.trim().split('\n').at(-1) ?? '')
-    return isJsonObject(said) ? asProgram(said) : undefined
+    const parsed: unknown = JSON.parse(words.trim().split('\n').at(-1) ?? '')
+    return isJsonObject(parsed) ? asProgram(parsed) : undefined
   } catch {
     return undefined
   }

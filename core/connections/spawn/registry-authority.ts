@@ -3,7 +3,7 @@ import { codeOf } from '../../config/atomic-write.ts'
 import { HubError } from '../../contract/errors.ts'
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g
-/** Where distributions keep what they trust: Debian, Red Hat, Alpine. */
+/** The files in which distributions keep trusted certificates: Debian, Red Hat, Alpine. */
 const SYSTEM_FILES = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',

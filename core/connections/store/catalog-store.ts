@@ -57,7 +57,7 @@ export class CatalogStore {
         if (head) found.set(row.server_id, head)
       }
     } catch (error) {
-      this.#log.error('The stored catalogues cannot be read; they are read anew from the servers', {
+      this.#log.error('The stored catalogues cannot be read; they are read from the servers again', {
         error: String(error),
       })
     }
@@ -74,7 +74,7 @@ export class CatalogStore {
         written.set(kind, { rows: rows[kind], items: lists[kind] })
       }
     } catch (error) {
-      this.#log.warn('The stored lists of a server cannot be read; they are read anew from it', {
+      this.#log.warn('The stored lists of a server cannot be read; they are read from it again', {
         serverId,
         error: String(error),
       })

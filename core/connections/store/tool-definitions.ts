@@ -67,7 +67,7 @@ export class ToolDefinitions {
     for (const item of tools) {
       const { hash } = item
       const tool = older ? OLDER + item.key : item.key
-      // Of a tool that is listed twice the first is offered.
+      // When a tool is listed twice, the first one is offered.
       if (listed.has(tool)) continue
       listed.add(tool)
       const before = definitions.get(tool)

@@ -18,10 +18,10 @@ const LINE_BYTES = 1024
 const DROPPED_SHARE = 16
 /** Unread input of a child is charged to its owner from this size on, in bytes. */
 const COUNTED_BYTES = 64 * 1024
-/** So much more may wait of small messages, such as the word that a call is cancelled. */
+/** Additional bytes that small messages may wait with, such as the notification that a call is cancelled. */
 const SPARE_BYTES = 1024 * 1024
 
-/** How long a child that closed its stdin may go on answering earlier requests. */
+/** Time for which a child that closed its stdin may still answer earlier requests. */
 const INPUT_CLOSED_MS = 3_000
 
 /** A child's pipe inside the thread that carries it. */
@@ -145,12 +145,12 @@ export class LinePipe implements CarriedPipe {
     return true
   }
 
-  /** Of what waits, the child has read nothing for so long, in milliseconds. */
+  /** Milliseconds for which the child has read nothing of the waiting bytes; 0 when none wait. */
   stuckMs(): number {
     return this.#outBytes === 0 && !this.#rest ? 0 : performance.now() - this.#readMs
   }
 
-  /** Whether so many bytes may wait behind those before. A child that reads nothing is ended instead. */
+  /** True when `more` bytes may wait behind the first `before`. When they do not fit, a child that reads nothing is ended. */
   #hasRoom(before: number, more: number): boolean {
     const isSmall = more < COUNTED_BYTES
     if (before + more > LIMITS.upstreamWriteBacklogBytes + (isSmall ? SPARE_BYTES : 0)) {

@@ -3,7 +3,7 @@ import { stringEnd } from '../../domain/json/json-depth.ts'
 /** One member of a JSON object as written in its text. */
 export interface Member {
   readonly key: string
-  /** Where its key begins and its value ends. */
+  /** Start of its key; `to` is the end of its value. */
   readonly from: number
   readonly to: number
   readonly valueFrom: number
@@ -38,7 +38,7 @@ export function members(json: string): readonly Member[] {
   return found
 }
 
-/** Where the value at `from` ends: at the comma behind it, or at the end of what it is in; else at the end of the text. */
+/** Returns the end of the value at `from`: the comma behind it, or the end of its object or array; else the end of the text. */
 export function valueEnd(json: string, from: number): number {
   let depth = 0
   for (let at = from; at < json.length; at += 1) {

@@ -312,7 +312,7 @@ function isTransport(value: unknown): value is TransportDefinition {
   return (candidate.kind === 'messages' || candidate.kind === 'answers') && typeof candidate.open === 'function'
 }
 
-/** Where an error was thrown, without its message, which may contain secrets of any server. */
+/** Returns the place where an error was thrown, without its message, which may contain secrets of any server. */
 function placeOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   const frames = (error.stack ?? '').split('\n').filter(line => /^\s+at /.test(line))

@@ -1,6 +1,6 @@
 /** A program that reads its stdin more slowly than it is written. */
 interface Unread {
-  /** How long it has read nothing of what waits for it, in milliseconds; 0 when nothing waits. */
+  /** Milliseconds for which it has read nothing of the waiting bytes; 0 when none wait. */
   stuckMs(): number
   /** Ends the program's pipe; its unread bytes are dropped. */
   unread(bytes: number): void
@@ -12,8 +12,8 @@ interface Largest {
 }
 
 /**
- * A program that reads nothing for so long does not read. One that reads slowly is never ended: a sender of more than fits is
- * refused, for anybody who may call it could end everybody's calls otherwise.
+ * Milliseconds after which a program counts as one that does not read. A program that reads slowly is never ended, since
+ * anybody who may call it could then end everybody's calls; what does not fit is refused to its sender.
  */
 export const UNREAD_MS = 5_000
 /** Changes of the total that are reported, so that small ones cost nothing. */
@@ -29,8 +29,8 @@ interface BacklogOptions {
 
 /**
  * The bytes in this thread that programs of one owner have not read yet. Above the limit the program with the most bytes among
- * those that read nothing is ended, so that others of the owner are not affected; where all read, what comes is refused. Main
- * holds the same limit over all threads.
+ * those that read nothing is ended, so that others of the owner are not affected; when all programs read, further bytes are
+ * refused. Main enforces the same limit over all threads.
  */
 export class WriteBacklog {
   readonly #most: number
@@ -57,7 +57,7 @@ export class WriteBacklog {
     if (changed >= REPORTED_BYTES || (changed > 0 && this.#total === 0)) this.#reportNow()
   }
 
-  /** Whether the program may be written `more` bytes. Ends programs that read nothing where that makes room, itself too. */
+  /** True when `more` bytes may be written to the program. Ends programs that read nothing to make room, this one included. */
   makeRoom(program: Unread, more: number): boolean {
     const wanted = new Map(this.#bytes).set(program, (this.#bytes.get(program) ?? 0) + more)
     while (this.#total + more > this.#most) {

@@ -6,7 +6,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   ...['uvx', 'uv', 'pipx', 'python', 'python2', 'python3', 'py', 'pip', 'poetry', 'conda'],
   ...['docker', 'podman', 'java', 'dotnet', 'go', 'cargo', 'ruby', 'php', 'perl', 'bash', 'sh', 'zsh', 'env'],
 ])
-/** Those of them that take a whole program as one argument. */
+/** The ones that take a whole program as one argument. */
 const SHELLS: ReadonlySet<string> = new Set(['bash', 'sh', 'zsh', 'cmd', 'powershell'])
 const ENDING = /\.(?:exe|cmd|bat|com|ps1)$/i
 /** A path with a drive up to the ending of a program, and the words behind it. */

@@ -18,7 +18,7 @@ export interface WrongForm {
   readonly fails: boolean
   /** One sentence with the written form and the reason. */
   readonly detail: string
-  /** The fields in the form that is meant, as a JSON Merge Patch (RFC 7396). Absent where it cannot be told. */
+  /** The fields in the intended form, as a JSON Merge Patch (RFC 7396). Absent where that form is not clear. */
   readonly suggestion?: JsonObject
 }
 
@@ -47,12 +47,12 @@ export function wrongForm(body: JsonObject, place: ServerPlace): WrongForm | und
   return { ...form, suggestion: { ...suggestion, transport: null } }
 }
 
-/** What the steps of rewriting a command have found. */
+/** The findings of the steps that rewrite a command. */
 class Findings {
   readonly reasons: string[] = []
   field: 'command' | 'args' = 'args'
   fails = false
-  /** False when the right form cannot be told. */
+  /** False when the right form is not clear. */
   isKnown = true
 
   add(reason: string, fails = true): void {

@@ -59,7 +59,9 @@ const LEGITIMATE = new RegExp(
 /** Characters of which each legitimate sequence has at least one. */
 // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code units are meant
 const JOINERS = /[\u200c\u200d\ufe0e\ufe0f\u180b-\u180f\udb40]/g
-/** Number of them above which legitimate sequences are not searched: no real text has so many, and it would take milliseconds. */
+/**
+ * Above this number of them legitimate sequences are not searched: no real text has this many, and it would take milliseconds.
+ */
 const MOST_JOINERS = 500
 const LINE_END = /\r\n/g
 

@@ -37,7 +37,7 @@ export interface CatalogItem {
   readonly summary?: string
   /** UI resources of a tool (MCP Apps); mostly none. */
   readonly uiUris?: readonly string[]
-  /** Of a tool that models do not get; see `onlyForApps`. */
+  /** Set for a tool that models do not get; see `onlyForApps`. */
   readonly onlyFor?: 'apps' | 'widgets'
   /** Some argument is also sent as a header. */
   readonly marked?: true

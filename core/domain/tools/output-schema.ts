@@ -3,7 +3,7 @@ import type { ServerSettings } from '../../contract/records.ts'
 import { isPlainObject } from '../json/exact-json.ts'
 import { valueAt } from '../json/json-pointer.ts'
 
-/** Form of the output schemas of a server's tools: as the server lists them, in a form that every object meets, or not at all. */
+/** Form of the output schemas of a server's tools: as listed by the server, in a form that fits every object, or omitted. */
 export type OutputSchemas = 'strict' | 'loose' | 'off'
 
 const TYPES = ['string', 'number', 'boolean', 'object', 'array', 'null']

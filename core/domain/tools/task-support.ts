@@ -45,6 +45,6 @@ export function taskSupportsOf(
 function taskSupport(tool: CatalogItem): TaskSupport | undefined {
   if (!tool.text.includes('"taskSupport"')) return undefined
   const { execution } = itemJson(tool)
-  const said = isJsonObject(execution) ? execution.taskSupport : undefined
-  return said === 'required' || said === 'optional' ? said : undefined
+  const support = isJsonObject(execution) ? execution.taskSupport : undefined
+  return support === 'required' || support === 'optional' ? support : undefined
 }

@@ -31,8 +31,8 @@ export function uiUris(item: JsonObject): string[] {
 }
 
 /**
- * Who may call a tool that is not for models: `apps`, as `_meta.ui.visibility` has no `model`; `widgets`, as the OpenAI Apps
- * SDK marks it private. Undefined for all other tools.
+ * Returns the callers of a tool that is not for models: `apps`, as `_meta.ui.visibility` has no `model`; `widgets`, as the
+ * OpenAI Apps SDK marks it private. Undefined for all other tools.
  */
 export function onlyForApps({ _meta: meta }: JsonObject): 'apps' | 'widgets' | undefined {
   if (!isPlainObject(meta)) return undefined

@@ -17,8 +17,8 @@ const TRIAL_WAIT_MS = 5_000
 export const EVERY_CAPABILITY = everyCapability(LATEST_LEGACY)
 
 /**
- * What a call of a client that answers server requests waits for: until a program was probed, the hub does not know
- * whether the call needs a process of its own. Mostly undefined.
+ * Resolves when a call of a client that supports server requests may be sent. Until a program was probed, the hub does not know
+ * whether the call needs a process of its own. Mostly undefined: the call need not wait.
  */
 export function awaitProbe(
   { capabilities }: Exchange,

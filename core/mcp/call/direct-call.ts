@@ -16,9 +16,9 @@ export interface DirectCall {
   readonly tool: string
   readonly arguments: JsonObject
   readonly requestId: string
-  /** Of the caller, after trusted proxies. */
+  /** Address of the caller, after trusted proxies. */
   readonly clientAddress: string
-  /** Of the request; those that the server asks for (`passthroughHeaders`) and the actor allows are forwarded. */
+  /** Headers of the request; those that the server asks for (`passthroughHeaders`) and the actor allows are forwarded. */
   readonly headers: Headers
   /** Called with each progress notification; without it none is requested. */
   readonly progress?: (params: JsonObject) => void
@@ -26,7 +26,7 @@ export interface DirectCall {
   readonly signal: AbortSignal
 }
 
-/** What is recorded of a call that is refused; `tool` as the caller named it. */
+/** The recorded fields of a call that is refused; `tool` as the caller named it. */
 export type RefusedDirectCall = Pick<DirectCall, 'actor' | 'server' | 'tool' | 'requestId' | 'clientAddress'>
 
 /** The call as an exchange: what an HTTP API refuses stays an error, which the caller sees with its status. */

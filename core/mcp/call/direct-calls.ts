@@ -15,7 +15,7 @@ interface OpenCall {
   readonly resolve: (server: ServerRecord) => ResolvedScope
   readonly exchange: SessionlessExchange
   readonly lost: (error: HubError) => void
-  /** How many changes were seen; a check that started before the last one is repeated. */
+  /** Number of changes so far; a check that started before the last one is repeated. */
   changes: number
 }
 

@@ -12,8 +12,8 @@ const FIRST_TEXT = /"text"\s*:\s*"((?:[^"\\]|\\.)*)/
 /** The text of a result with `isError`: its text blocks, else its structured content, else the result as it is. */
 export function errorTextOfResult(text: JsonText): string {
   const isShort = typeof text === 'string' && text.length <= READ
-  const said = isShort ? textsOf(text) : firstTextOf(headOf(text))
-  return cutShort(said, READ)
+  const words = isShort ? textsOf(text) : firstTextOf(headOf(text))
+  return cutShort(words, READ)
 }
 
 /** The message of an error, cut as the text of a result is. */
@@ -34,8 +34,8 @@ function textsOf(text: string): string {
 /** A long result is not parsed as a whole. */
 function firstTextOf(head: string): string {
   const [, written] = FIRST_TEXT.exec(head) ?? []
-  const said = written === undefined ? undefined : parsed(`"${written}"`)
-  return typeof said === 'string' ? said : head
+  const decoded = written === undefined ? undefined : parsed(`"${written}"`)
+  return typeof decoded === 'string' ? decoded : head
 }
 
 function headOf(text: JsonText): string {

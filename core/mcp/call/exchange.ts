@@ -13,13 +13,13 @@ import type { ExchangeTarget, ScopeMember } from '../scope/scope-types.ts'
  */
 export interface Exchange {
   readonly requestId: string
-  /** Of the caller, after trusted proxies. */
+  /** Address of the caller, after trusted proxies. */
   readonly clientAddress: string
-  /** As the client named itself, empty where it did not; absent where there is no MCP client. */
+  /** The name that the client gave itself, empty if it gave none; absent where there is no MCP client. */
   readonly clientName?: string
   /** The version in its `clientInfo`. */
   readonly clientVersion?: string | undefined
-  /** The caller shows at most so many characters of a result's text; absent: all. */
+  /** Most characters of a result's text that the caller shows; absent: all. */
   readonly resultCharacters?: number
   readonly method: string
   readonly params: JsonObject | undefined

@@ -9,7 +9,7 @@ import { isOver } from './task-state.ts'
 const INTERNAL_ERROR = -32603
 /** Most questions of one task. */
 const MOST_QUESTIONS = 64
-/** How long the client may take for the questions of one poll. */
+/** Longest time in which the client may answer the questions of one poll. */
 const ANSWER_MS = 10 * 60_000
 
 interface Question {
@@ -21,7 +21,7 @@ interface Question {
 /** A call of a tool at a server with the tasks extension (2026-07-28), which may make a task of any call. */
 export class ExtensionTaskRun extends TaskRun {
   protected readonly common: Change = { tasks: true }
-  readonly #asked = new Set<string>()
+  readonly #askedKeys = new Set<string>()
 
   protected creation() {
     const { progress } = this.options.exchange
@@ -52,9 +52,9 @@ export class ExtensionTaskRun extends TaskRun {
 
   /** Asks the client what it was not asked yet, and sends the answers; undefined: the task continues. */
   async #answer(requests: JsonValue | undefined): Promise<UpstreamReply | undefined> {
-    const questions = readQuestions(requests)?.filter(({ key }) => !this.#asked.has(key))
+    const questions = readQuestions(requests)?.filter(({ key }) => !this.#askedKeys.has(key))
     if (questions?.length === 0) return undefined
-    if (!questions || this.#asked.size + questions.length > MOST_QUESTIONS)
+    if (!questions || this.#askedKeys.size + questions.length > MOST_QUESTIONS)
       return this.#givenUp('upstream_protocol', 'The task asks for input that cannot be understood, or too often')
     const { capabilities } = this.options.exchange
     const unable = questions.find(({ method }) => capabilities?.[serverRequestKind(method) ?? ''] === undefined)
@@ -63,7 +63,7 @@ export class ExtensionTaskRun extends TaskRun {
         'client_capability_missing',
         `The task asks for ${unable.method}, which the client does not offer`,
       )
-    for (const { key } of questions) this.#asked.add(key)
+    for (const { key } of questions) this.#askedKeys.add(key)
     const startedMs = performance.now()
     const replies = await this.#askAll(questions)
     this.extend(performance.now() - startedMs)

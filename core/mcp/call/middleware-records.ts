@@ -28,6 +28,6 @@ export function outsideOf(
 /** The record of a call with the plugins that were skipped. */
 export function withSkipped(call: EndedCall, { skipped }: MiddlewareTrace): EndedCall {
   if (skipped.size === 0) return call
-  const said = [...skipped].map(name => `The plugin ${JSON.stringify(name)} failed and was skipped`)
-  return { ...call, note: [...(call.note === undefined ? [] : [call.note]), ...said].join('; ') }
+  const notes = [...skipped].map(name => `The plugin ${JSON.stringify(name)} failed and was skipped`)
+  return { ...call, note: [...(call.note === undefined ? [] : [call.note]), ...notes].join('; ') }
 }

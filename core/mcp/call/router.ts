@@ -86,7 +86,7 @@ export class Router {
     ])
   }
 
-  /** Whether the hub knows a method. */
+  /** True when the hub knows a method. */
   has(method: string): boolean {
     return this.#methods.has(method)
   }
@@ -134,7 +134,7 @@ export class Router {
     const held: HeldRecord = {}
     const trace: MiddlewareTrace = { skipped: new Set() }
     const startedMs = this.#parts.now()
-    // The server of a request is known only with the lists. A failure is told by what is dispatched.
+    // The server of a request is known only with the lists. The dispatched request reports a failure.
     await this.#reading(routed, given)?.catch(() => undefined)
     const context = (params: JsonObject | undefined) => middlewareContext(routed, params)
     const run = { exchange, given, trace, watch: this.#parts.watch, context }

@@ -61,7 +61,7 @@ export class SessionlessExchange implements Exchange {
     if (this.#signal.aborted) this.cancel()
   }
 
-  /** Where each user has a connection, the request uses this user's. */
+  /** Selects this user's connection where each user has one. */
   enter(_scope: Scope, { server }: ScopeMember): SessionBinding | undefined {
     return server.session === 'per-user' ? userBinding(this.actor.userId) : undefined
   }

@@ -8,7 +8,7 @@ import { createdTask, isOver, type TaskState, taskState, withRelatedTask } from 
 const USUAL_POLL_MS = 1_000
 const SHORTEST_POLL_MS = 250
 const LONGEST_POLL_MS = 15_000
-/** How long a task is asked for again while its server cannot be reached. */
+/** Time for which a task is asked for again while its server cannot be reached. */
 const LOST_MS = 60_000
 const INVALID_PARAMS = -32602
 const CANCELLED: UpstreamReply = { kind: 'cancelled' }
@@ -17,7 +17,7 @@ const MAY_PASS: ReadonlySet<string> = new Set([
   ...['connection_lost', 'server_offline', 'overloaded', 'upstream_http_error', 'upstream_timeout'],
 ])
 
-/** What differs in one of a call's requests from the call itself. */
+/** The parts in which one of a call's requests differs from the call itself. */
 export interface Change {
   readonly method?: string
   readonly params?: JsonObject
@@ -37,7 +37,7 @@ export type Begin = (change?: Change) => UpstreamCall
 interface TaskRunOptions {
   readonly exchange: Exchange
   readonly begin: Begin
-  /** Of the call, with the upstream's names. */
+  /** Parameters of the call, with the upstream's names. */
   readonly params: JsonObject
   /** Time limit for the whole task, without the time for which the client is asked. */
   readonly limitMs: number

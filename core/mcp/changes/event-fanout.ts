@@ -42,7 +42,7 @@ export interface EventFanoutParts {
   readonly offlineGrace: OfflineGracePeriod
   readonly tasks: Pick<TaskTable, 'statusChanged'>
   readonly log: PluginLogger
-  /** Whether a change of the scope would be noticed. */
+  /** True when somebody would notice a change of the scope. */
   inUse(scope: Scope): boolean
 }
 
@@ -54,7 +54,7 @@ interface Rereading {
 
 /** Forwards events of the hub and notifications of upstreams to the sessions and streams that they concern. */
 export class UpstreamEventFanout {
-  /** A scope was resolved anew: calls in flight may have lost their targets. */
+  /** A scope was resolved again: calls in flight may have lost their targets. */
   readonly scopeChanged = new Signal<[scope: Scope]>()
   /** A path resolves to nothing any more. */
   readonly scopeEnded = new Signal<[scope: Scope]>()
@@ -138,8 +138,8 @@ export class UpstreamEventFanout {
   }
 
   /**
-   * What a list must wait for: members never seen, lists for clients with such capabilities, and lists that are being
-   * read again. Undefined when there is nothing.
+   * Resolves when a list may be sent: after the members never seen, the lists for clients with such capabilities, and the lists
+   * that are being read again. Undefined when it need not wait.
    */
   settled(scope: Scope, capabilities: JsonObject | undefined): Promise<void> | undefined {
     const waits: Promise<void>[] = []

@@ -15,7 +15,7 @@ interface Update {
   readonly bytes: number
 }
 
-/** How many notifications a server may still cause, and which of its updates wait. */
+/** The notifications that a server may still cause, and its waiting updates. */
 interface Account {
   left: number
   atMs: number
@@ -37,7 +37,7 @@ export class NotificationRateLimiter {
     this.#now = now
   }
 
-  /** Whether a further update of so many bytes may wait separately. */
+  /** True when a further update of this many bytes may wait separately. */
   takes(serverId: string, bytes: number): boolean {
     const account = this.#accounts.get(serverId)
     if (!account) return bytes <= MAX_WAITING_BYTES

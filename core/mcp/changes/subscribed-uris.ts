@@ -1,7 +1,7 @@
 /** The subscriptions over one connection, found by an updated URI without a scan of all others. */
 export class SubscribedUris<T> {
   readonly #byUri = new Map<string, T>()
-  /** How many of the URIs have each length: prefixes of other lengths need no lookup. */
+  /** Number of URIs of each length: prefixes of other lengths need no lookup. */
   readonly #lengths = new Map<number, number>()
 
   get size(): number {
@@ -33,7 +33,7 @@ export class SubscribedUris<T> {
   }
 }
 
-/** Whether the first `length` characters may be an ancestor of the whole URI. */
+/** True when the first `length` characters may be an ancestor of the whole URI. */
 function isWhole(uri: string, length: number): boolean {
   if (length >= uri.length) return length === uri.length
   return uri[length - 1] === '/' || /[/?#]/.test(uri[length] ?? '')

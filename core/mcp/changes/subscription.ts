@@ -17,7 +17,10 @@ export interface Subscription {
   reply: Promise<UpstreamReply>
 }
 
-/** Who is notified that this URI has changed, and under which URI: as subscribed to, or the public form of one below it. */
+/**
+ * Yields who is notified that this URI has changed, and under which URI: the form subscribed to, or the public form of a URI
+ * below it.
+ */
 export function* formsOf(
   { original, subscribers }: Subscription,
   serverId: string,

@@ -28,7 +28,7 @@ import {
 
 /** Most subscriptions of one session or listen stream at a time. */
 const MAX_SUBSCRIPTIONS = 1_000
-/** How long a listen stream waits for the upstreams to confirm its subscriptions. */
+/** Longest wait of a listen stream for the upstreams to confirm its subscriptions. */
 const LISTEN_WAIT_MS = 1_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const UPDATED = 'notifications/resources/updated'
@@ -163,7 +163,7 @@ export class Subscriptions {
     }
     if (covering.length === 0) return
     if (this.#pace.takes(serverId, bytes)) later(uri, params)
-    // So many descendants of the subscribed resource changed that one update of the resource itself is sent.
+    // Too many descendants of the subscribed resource changed: one update of the resource itself is sent.
     else for (const { original } of covering) later(original)
   }
 

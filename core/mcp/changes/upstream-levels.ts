@@ -10,7 +10,7 @@ import { memberHas } from '../scope/capabilities.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
 
-/** How long a request waits for its server to accept a level. */
+/** Longest wait of a request for its server to accept a level. */
 const RAISE_WAIT_MS = 2_000
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 const DEFAULT_LEVEL = logLevelOf('info')
@@ -136,12 +136,12 @@ export class UpstreamLevels {
     const older = scope.face(serverId).side === 'older'
     const request = { method: 'logging/setLevel', params, older, ...(session ? { session } : {}) }
     const { reply } = this.#upstreams.request(serverId, request)
-    const heard = reply.then(({ kind }) => {
+    const answered = reply.then(({ kind }) => {
       if (kind !== 'result' && this.#lastSentLevels.get(key) === rank) this.#lastSentLevels.delete(key)
     })
     const late = Promise.withResolvers<void>()
     const timer = setTimeout(late.resolve, RAISE_WAIT_MS)
-    return Promise.race([heard, late.promise]).finally(() => clearTimeout(timer))
+    return Promise.race([answered, late.promise]).finally(() => clearTimeout(timer))
   }
 
   /** The most verbose level of the sessions on a connection to a server; undefined when no session uses it. */

@@ -16,18 +16,18 @@ import type { Scope } from '../scope/scope.ts'
 import type { NotificationTarget, Subscribers } from '../scope/subscribers.ts'
 import { userBinding } from '../scope/user-binding.ts'
 
-/** Who a client inside the hub is, where it is, and what it is notified of. */
+/** The user, path and handlers of a client inside the hub. */
 export interface PathClientOptions {
   readonly actor: UserActor
-  /** Such as `/mcp/work`. */
+  /** The path, such as `/mcp/work`. */
   readonly path: string
-  /** In records of calls. */
+  /** The name of the client in records of calls. */
   readonly clientName: string
-  /** It shows at most so many characters of a result's text. */
+  /** Most characters of a result's text that it shows. */
   readonly resultCharacters?: number
-  /** The list of tools may differ now. */
+  /** Called when the list of tools may differ. */
   changed(): void
-  /** The path resolves to nothing any more for this actor, or the hub stops. Called at most once. */
+  /** Called when the path resolves to nothing any more for this actor, or the hub stops; at most once. */
   ended(): void
 }
 
@@ -37,7 +37,7 @@ export interface PathCall {
   readonly arguments: JsonObject
   readonly requestId: string
   readonly clientAddress: string
-  /** Of the request that asks for it; those that a server wants and the actor allows are passed on. Default: none. */
+  /** Headers of the request that asks for it; those that a server wants and the actor allows are passed on. Default: none. */
   readonly headers?: Headers
   /** As in `Exchange`. */
   readonly plainFailures?: true
@@ -45,11 +45,11 @@ export interface PathCall {
 }
 
 /**
- * A client inside the hub at one path under `/mcp`, such as a bridge: what it may use is decided anew at each request, as
- * for any client. It has no session, and answers no requests of servers.
+ * A client inside the hub at one path under `/mcp`, such as a bridge: its rights are checked again at each request, as those of
+ * any client. It has no session, and answers no requests of servers.
  */
 export interface PathClient {
-  /** The first tools, at most so many, after the first lists of members that begin to start. */
+  /** The first `most` tools at most, after the first lists of members that begin to start. */
   tools(most: number): Promise<readonly JsonObject[]>
   /** Rejects with HubError for what the hub itself refuses, such as `tool_not_found` and `quota_calls`. */
   call(call: PathCall): Promise<Outcome>
@@ -96,7 +96,7 @@ export class PathClients {
     return this.#open.get(scope) ?? NONE
   }
 
-  /** Whether some call is in flight. */
+  /** True when some call is in flight. */
   get busy(): boolean {
     return [...this.#open.values()].some(clients => [...clients].some(client => client.busy))
   }

@@ -27,7 +27,7 @@ interface LegacySideParts extends InitializeParts {
   readonly router: Router
   readonly keepAlive: StreamKeepAlive
   readonly log: PluginLogger
-  /** A scope was resolved anew: calls in flight may have lost their targets. */
+  /** A scope was resolved again: calls in flight may have lost their targets. */
   readonly scopeChanged: Signal<[scope: Scope]>
   /** A path resolves to nothing any more. */
   readonly scopeEnded: Signal<[scope: Scope]>
@@ -39,7 +39,7 @@ export interface LegacySide {
   readonly wire: LegacyWire
   readonly posts: LegacyHandler
   readonly sse: SseWire
-  /** Whether some session waits for a response. */
+  /** True when some session waits for a response. */
   readonly busy: boolean
   endAll(reason: string): void
   dispose(): void

@@ -11,7 +11,7 @@ import type { ScopedRequest } from './scoped-request.ts'
 import type { Session } from './session.ts'
 import { checkCallQuota } from './user-loads.ts'
 
-/** What the dispatcher needs of the hub. */
+/** The parts of the hub that the dispatcher uses. */
 export interface LegacyDispatcherParts {
   readonly router: Router
   readonly log: PluginLogger

@@ -14,7 +14,7 @@ import type { ScopedRequest } from './scoped-request.ts'
 import type { Introduction } from './session.ts'
 import type { SessionTable } from './sessions.ts'
 
-/** What `initialize` needs of the hub. */
+/** The parts of the hub that `initialize` uses. */
 export interface InitializeParts {
   readonly sessions: SessionTable
   readonly subscribers: Subscribers
@@ -52,9 +52,9 @@ export function initializeResult(
   params: JsonObject | undefined,
 ): { readonly introduction: Introduction; readonly resultText: string } {
   refuseWhileDraining(parts)
-  const asked = params?.protocolVersion
-  if (typeof asked !== 'string') throw invalid('initialize needs "protocolVersion", a text')
-  const protocolVersion = LEGACY_VERSIONS.find(known => known === asked) ?? LATEST_LEGACY
+  const requested = params?.protocolVersion
+  if (typeof requested !== 'string') throw invalid('initialize needs "protocolVersion", a text')
+  const protocolVersion = LEGACY_VERSIONS.find(known => known === requested) ?? LATEST_LEGACY
   const { states } = scope.catalog
   const instructions = mergedInstructions(scope.resolved, scope.catalog, leftOutWarnings(scope.catalog.leftOut))
   const result = {

@@ -22,7 +22,7 @@ import type { ExchangeTarget } from '../scope/scope-types.ts'
 import type { Session } from './session.ts'
 import type { SessionStream } from './session-streams.ts'
 
-/** Where the outcome of a call is written. */
+/** Writes the outcome of a call. */
 export interface CallReply {
   /** Its stream has no reader now; the client may resume it. */
   readonly broken: boolean

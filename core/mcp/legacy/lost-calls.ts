@@ -43,9 +43,9 @@ export function lostAnswers(ids: readonly IdText[], requestId: string): readonly
 }
 
 /**
- * Whether a client reconnects its stream by itself, and ignores events of unknown types and repeated ones: clients that
- * use EventSource or fetch of browsers, Node, Bun and Deno. Others do not reconnect, and some of them, such as the SDKs
- * for Python and Java, log a warning for each such event or close the stream.
+ * True when a client reconnects its stream by itself, and ignores events of unknown types and repeated ones: clients that use
+ * EventSource or fetch of browsers, Node, Bun and Deno. Others do not reconnect, and some of them, such as the SDKs for Python
+ * and Java, log a warning for each such event or close the stream.
  */
 export function reconnectsByItself(headers: Headers): boolean {
   return headers.has('sec-fetch-mode') || /^(node|undici|bun|deno|mozilla)\b/i.test(headers.get('user-agent') ?? '')

@@ -31,7 +31,7 @@ export interface SilentReply extends LinkedNode<SilentReply> {
   startStream(): void
 }
 
-/** Where responses that have not begun are watched. */
+/** Watches responses that have not begun. */
 export interface ReplyHost {
   readonly now: () => number
   waiting(reply: SilentReply): void

@@ -5,7 +5,7 @@ import { type InitializeParts, refuseWhileDraining } from './initialize.ts'
 import type { ScopedRequest } from './scoped-request.ts'
 import type { Session } from './session.ts'
 
-/** What reviving a session needs of the hub. */
+/** The parts of the hub that reviving a session uses. */
 export type ReviveParts = Pick<InitializeParts, 'sessions' | 'subscribers' | 'draining'>
 
 /**

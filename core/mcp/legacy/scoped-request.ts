@@ -19,7 +19,7 @@ export interface ScopedRequest extends KnownRequest {
   readonly scope: Scope
   /** The session named in its header, if it is this caller's and of this path. */
   readonly session: Session | undefined
-  /** Whether it has such a header. */
+  /** True when the request has a session header, even of a session that is not found. */
   readonly namesSession: boolean
 }
 

@@ -4,7 +4,7 @@ import type { Session } from './session.ts'
 /** Most pending elicitations of one session. */
 const MOST = 100
 
-/** Which sessions were sent which URL elicitation, so that they are notified when it is completed. */
+/** The sessions to which each URL elicitation was sent, so that they are notified when it is completed. */
 export class SentElicitations {
   readonly #sessions = new Map<string, Set<Session>>()
 

@@ -4,7 +4,7 @@ import type { PluginLogger } from '../../contract/plugin.ts'
 import { withStorageErrors } from '../../store/errors.ts'
 import type { Tables } from '../../store/tables.ts'
 
-/** What survives restarts of the sessions that are open. `key`: the hash of a session's id. */
+/** The records of open sessions, which survive restarts. `key`: the hash of a session's id. */
 export interface SessionRecords {
   /** Records that the session is open and was last used at this time (ms since 1970). Written soon, not awaited. */
   used(key: string, atMs: number): void
@@ -127,7 +127,7 @@ export class StoredSessions implements SessionRecords {
       await work()
       return true
     } catch (error) {
-      this.#log.warn('The open sessions could not be stored; clients may have to initialize anew after a restart', {
+      this.#log.warn('The open sessions could not be stored; clients may have to initialize again after a restart', {
         error: String(error),
       })
       return false

@@ -10,17 +10,17 @@ export interface AskStream {
   send(text: string): void
 }
 
-/** What the requests to a client need of its session. */
+/** The parts of its session that requests to a client use. */
 export interface SessionRequestsHost {
-  /** What the client declared in `initialize`. */
+  /** The capabilities that the client declared in `initialize`. */
   readonly capabilities: () => JsonObject
   /** A stream that the client reads now and that may carry a request of no particular call. */
   readonly anyStream: () => AskStream | undefined
   /** The byte account of the session's user, charged for requests that wait for a stream. */
   readonly bytes: () => ByteAccount
-  /** How long a request of no particular call waits for a stream. */
+  /** Longest wait for a stream, of a request that belongs to no particular call. */
   readonly streamWaitMs: number
-  /** How long the client has to answer such a request. */
+  /** Longest time in which the client may answer such a request. */
   readonly answerMs: number
 }
 

@@ -34,7 +34,7 @@ export class SessionStream {
   }
 }
 
-/** How each transport writes streams; mainly how the next process learns which calls were in flight. */
+/** Writes the streams of one transport. The transports differ in how the next process learns which calls were in flight. */
 export interface StreamWire {
   /** Writes the first event of each connection. `id` names the event after which it continues. */
   writeOpening(connection: SseConnection, id: string, calls: string): void
@@ -46,14 +46,14 @@ export interface StreamWire {
   reportCalls(connection: SseConnection, id: string, calls: string): void
 }
 
-/** Where the streams of all sessions are kept alive and counted. */
+/** Keeps the streams of all sessions alive and counts them. */
 export interface StreamHost {
   readonly now: () => number
   opened(connection: SseConnection): void
   closed(connection: SseConnection): void
 }
 
-/** What all sessions of one user share. */
+/** The accounts that all sessions of one user share. */
 export interface StreamAccount {
   readonly bytes: ByteAccount
   readonly replay: UserReplay
@@ -97,7 +97,7 @@ export class SessionStreams {
     return count
   }
 
-  /** How many open streams were opened by a GET. */
+  /** Number of open streams that were opened by a GET. */
   get openStandalones(): number {
     let count = 0
     for (const stream of this.#streams.values()) if (stream.connection && stream.standalone) count += 1
@@ -208,7 +208,7 @@ export class SessionStreams {
     while (this.#ring.length > 0) this.#dropFirst()
   }
 
-  /** Whether nothing more will be sent on it. */
+  /** True when nothing more will be sent on it. */
   #isOver(stream: SessionStream): boolean {
     return stream.finished || (stream.standalone && stream !== this.standalone)
   }

@@ -38,12 +38,12 @@ export interface SessionInfo {
 const LAST_WITH_ARRAYS = '2025-03-26'
 const FIRST_WITH_PRIMING = '2025-11-25'
 
-/** Whether this version allows JSON-RPC arrays: up to 2025-03-26. */
+/** True when this version allows JSON-RPC arrays: up to 2025-03-26. */
 export function takesArrays(version: string): boolean {
   return version <= LAST_WITH_ARRAYS
 }
 
-/** Whether streams of this version begin with an empty event with an id: from 2025-11-25 on. */
+/** True when streams of this version begin with an empty event with an id: from 2025-11-25 on. */
 export function primesStreams(version: string): boolean {
   return version >= FIRST_WITH_PRIMING
 }
@@ -51,7 +51,7 @@ export function primesStreams(version: string): boolean {
 /** Streamable HTTP, or the legacy HTTP+SSE pair. An id of one is not valid for the other. */
 export type SessionWire = 'streamable-http' | 'sse'
 
-/** What one user has open over all sessions. */
+/** Number of things that one user has open over all sessions. */
 export interface UserLoad {
   sessions: number
   calls: number
@@ -73,7 +73,7 @@ export function admitStream(load: Pick<UserLoad, 'streams'>): void {
 export interface OpenCall {
   readonly method: string
   readonly target?: ExchangeTarget
-  /** Where messages before its response are written. */
+  /** The stream for messages before its response. */
   readonly stream: AskStream & { readonly broken: boolean; readonly carrier: SessionStream | undefined }
   /** `answer`: the error sent to the client; absent: none is sent. */
   abort(reason: string, answer?: HubError): void
@@ -120,7 +120,7 @@ export class Session implements NotificationTarget {
   /** The path of its last request as it was written. */
   usedPath: string | undefined
   ended = false
-  /** Whether the client has sent `initialize`, or was introduced by its headers. */
+  /** True when the client has sent `initialize`, or was introduced by its headers. */
   introduced: boolean
   /** Rank of the level set by logging/setLevel. */
   logLevel: number | undefined
@@ -180,7 +180,7 @@ export class Session implements NotificationTarget {
     return this.#clientInfo
   }
 
-  /** Whether `notifications/initialized` was received: before that the hub may send only log messages. */
+  /** True when `notifications/initialized` was received: before that the hub may send only log messages. */
   get initialized(): boolean {
     return this.#initialized
   }
@@ -194,7 +194,7 @@ export class Session implements NotificationTarget {
     return this.load.bytes
   }
 
-  /** What dedicated upstream connections may know of this session. */
+  /** The facts about this session that dedicated upstream connections may know. */
   get binding(): SessionBinding {
     return this.#binding
   }

@@ -23,7 +23,7 @@ interface SessionRequest extends Introduction {
   readonly endpointOf?: (sessionId: string, session: () => Session) => SseEndpoint
 }
 
-/** Who sent a session id, and on which path. */
+/** The sender of a session id, and the path on which it came. */
 type SessionClaim = Pick<SessionRequest, 'principal' | 'actor' | 'scope'>
 
 interface SessionTableParts {

@@ -6,7 +6,7 @@ import { CountedBody } from '../../request/held-body.ts'
 /** Bytes that may wait for one slow reader before its stream is closed; each event counts as at least 1/1,000 of it. */
 const MAX_QUEUED = 1_024 * 1_024
 const EVENT_WEIGHT = Math.ceil(MAX_QUEUED / 1_000)
-/** What the runtime gets at a time; it asks for more when the socket has taken it. */
+/** Most bytes that the runtime gets at a time; it asks for more when the socket has taken them. */
 const SLICE_BYTES = 64 * 1_024
 const EVENT_END = Buffer.from('\n\n')
 
@@ -19,7 +19,7 @@ const SSE_HEADERS = {
 /** A part of an event, or all of it. */
 interface Piece {
   readonly bytes: Uint8Array
-  /** Whether the event ends with it. */
+  /** True when the event ends with it. */
   readonly last: boolean
 }
 
@@ -32,7 +32,7 @@ export class SseConnection {
   readonly #now: () => number
   readonly #account: ByteAccount
   #queue: Piece[] = []
-  /** How much of the first piece the runtime has. */
+  /** Bytes of the first piece that the runtime has. */
   #sent = 0
   /** The runtime has the beginning of an event whose rest is queued. */
   #amidst = false
@@ -70,7 +70,7 @@ export class SseConnection {
     return !this.#ended
   }
 
-  /** Whether so much waits for the reader that the next event would close the stream. */
+  /** True when so much waits for the reader that the next event would close the stream. */
   get full(): boolean {
     return this.#queuedWeight >= MAX_QUEUED
   }

@@ -6,7 +6,7 @@ import type { TokenSealer } from './session-id.ts'
 import type { SessionStream, StreamWire } from './session-streams.ts'
 import type { SseConnection } from './sse-connection.ts'
 
-/** How long a returning client may answer the `ping`, in milliseconds; after that it is sent the new address. */
+/** Time in which a returning client may answer the `ping`, in milliseconds; after that it is sent the new address. */
 const ANSWER_MS = 2_000
 const QUESTION_BYTES = 16
 

@@ -8,7 +8,7 @@ type OpenCounts = Pick<UserLoad, 'sessions' | 'calls' | 'streams'>
 
 const NOTHING: Readonly<OpenCounts> = Object.freeze({ sessions: 0, calls: 0, streams: 0 })
 
-/** What each user has open now: sessions, calls and streams. */
+/** Counts what each user has open now: sessions, calls and streams. */
 export class UserLoads {
   readonly #bytes: BytesInFlight
   readonly #byUser = new Map<string, UserLoad>()
@@ -35,7 +35,7 @@ export class UserLoads {
     }
   }
 
-  /** What a user has open now; creates no record for a user who has nothing. */
+  /** Returns a user's present counts; creates no record for a user who has nothing open. */
   used(userId: string): Readonly<OpenCounts> {
     return this.#byUser.get(userId) ?? NOTHING
   }

@@ -51,7 +51,7 @@ interface SseWireParts extends InitializeParts {
 export class SseWire {
   readonly #parts: SseWireParts
   /** Returning clients that were sent a `ping` and have not answered yet. */
-  readonly #asked = new Map<IdText, { readonly session: Session; readonly endpoint: SseEndpoint }>()
+  readonly #questions = new Map<IdText, { readonly session: Session; readonly endpoint: SseEndpoint }>()
 
   constructor(parts: SseWireParts) {
     this.#parts = parts
@@ -91,8 +91,8 @@ export class SseWire {
       },
     })
     if (back && endpoint) {
-      const question = endpoint.ask(() => this.#asked.delete(question))
-      this.#asked.set(question, { session, endpoint })
+      const question = endpoint.ask(() => this.#questions.delete(question))
+      this.#questions.set(question, { session, endpoint })
     }
     return session
   }
@@ -135,7 +135,7 @@ export class SseWire {
   }
 
   #askedOf(principal: string): Session | undefined {
-    for (const { session } of this.#asked.values()) if (session.principal === principal) return session
+    for (const { session } of this.#questions.values()) if (session.principal === principal) return session
     return undefined
   }
 
@@ -143,10 +143,10 @@ export class SseWire {
   #isBack(known: KnownRequest, value: JsonValue, query: URLSearchParams, before: Session | undefined): boolean {
     const message = Array.isArray(value) ? undefined : readMessage(value)
     if (message?.kind !== 'result' && message?.kind !== 'error') return false
-    const asked = this.#asked.get(message.id)
-    if (asked?.session.principal !== known.principal) return false
-    const { session, endpoint } = asked
-    this.#asked.delete(message.id)
+    const pending = this.#questions.get(message.id)
+    if (pending?.session.principal !== known.principal) return false
+    const { session, endpoint } = pending
+    this.#questions.delete(message.id)
     const lost = openCalls(this.#parts.sealer, session.principal, session.scope.path, query.get('calls') ?? '')
     // The stream of the earlier session has no reader any more.
     if (before && before !== session) void this.#parts.sessions.end(before, 'deleted')

@@ -21,7 +21,7 @@ import type { Answering, ModernResponse } from './response.ts'
 /** Only these methods may be answered with `input_required`. */
 const PARKABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-/** What all modern exchanges share. */
+/** The parts that all modern exchanges share. */
 export interface ModernExchangeParts {
   readonly leases: Leases
   readonly levels: UpstreamLevels
@@ -44,7 +44,7 @@ export interface HeldBytes {
   readonly bytes: number
 }
 
-/** What a retry brings for an upstream that returned `input_required`. */
+/** The input of a retry for an upstream that returned `input_required`. */
 export interface PassedInput {
   readonly inputResponses: JsonValue | undefined
   /** The upstream's own state, and the server that it belongs to. */
@@ -128,12 +128,12 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     if (this.#outcome) cancel('The client is gone')
   }
 
-  /** Whether it may be answered with `input_required`. */
+  /** True when it may be answered with `input_required`. */
   get parkable(): boolean {
     return PARKABLE.has(this.method)
   }
 
-  /** Whether it contains a client's input responses; the result is then for this request alone. */
+  /** True when it contains a client's input responses; the result is then for this request alone. */
   get answersAsked(): boolean {
     return this.#input !== undefined
   }

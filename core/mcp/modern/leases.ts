@@ -14,7 +14,7 @@ const IDLE_MS = 60_000
 /** After so long a wait, the call that has been parked longest is ended. */
 const PATIENCE_MS = 500
 const MAX_WAIT_MS = 30_000
-/** Unused connections end early when one user's clients have so many to one server. */
+/** Number of connections of one user's clients to one server from which unused ones end early. */
 const MOST_PER_SERVER = 4 * LIMITS.leasesPerUser
 
 /** A client that is asked, as its request describes it. */
@@ -83,12 +83,13 @@ export class Leases {
   take(server: ServerRecord, face: ServerFace, holder: LeaseHolder, tool?: string): Lease | Promise<Lease> | undefined {
     const { userId } = holder.actor
     if (server.session === 'per-user') return { binding: userBinding(userId), release() {} }
-    const asked = askable(holder.capabilities)
+    const declared = askable(holder.capabilities)
     const key = JSON.stringify([server.id, ...identity(holder)])
-    if (tool !== undefined && canBeAsked(asked)) face.trials?.place({ id: key, userId, capabilities: asked }, tool)
-    if (!needsOwnConnection(server, { id: key, capabilities: asked }, face)) return undefined
+    if (tool !== undefined && canBeAsked(declared))
+      face.trials?.place({ id: key, userId, capabilities: declared }, tool)
+    if (!needsOwnConnection(server, { id: key, capabilities: declared }, face)) return undefined
     // A call that only finds out whether the server asks does not wait for that.
-    const trial = !needsOwnConnection(server, { id: '', capabilities: asked }, face)
+    const trial = !needsOwnConnection(server, { id: '', capabilities: declared }, face)
     const pool = this.#pools.get(key) ?? { serverId: server.id, userId, slots: [], waiting: [] }
     this.#pools.set(key, pool)
     const free = pool.slots.find(slot => slot.holder === undefined)
@@ -96,7 +97,7 @@ export class Leases {
     if (free) return this.#give(pool, free, holder)
     if (pool.slots.length < LIMITS.leasesPerUser) {
       const id = `lease-${randomBytes(12).toString('base64url')}`
-      const binding = { id, userId, kind: 'lease', capabilities: asked, protocolVersion: MODERN_VERSION } as const
+      const binding = { id, userId, kind: 'lease', capabilities: declared, protocolVersion: MODERN_VERSION } as const
       const slot: Slot = { binding, holder: undefined, idleSinceMs: 0 }
       this.#makeRoom(pool)
       pool.slots.push(slot)
@@ -182,7 +183,9 @@ function longestParked({ slots }: Pool): LeaseHolder | undefined {
   return longest
 }
 
-/** What tells the clients of a server apart: clients of one program by the user's credential alone. */
+/**
+ * Returns the fields that distinguish the clients of a server; two clients of one program differ only in the user's credential.
+ */
 function identity({ actor, clientName, clientVersion, capabilities }: LeaseClient): readonly JsonValue[] {
   const { userId, credential } = actor
   const by = credential.kind === 'key' ? credential.keyId : credential.kind === 'session' ? credential.familyId : ''

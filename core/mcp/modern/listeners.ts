@@ -27,7 +27,7 @@ interface ListenersParts {
   readonly presenters: ScopePresenters
   readonly streamHost: StreamHost
   load(userId: string): UserLoad
-  /** Whether the scope has a subscriber already. */
+  /** True when the scope has a subscriber already. */
   hasSubscribers(scope: Scope): boolean
   /** Subscribes to resources; resolves with the URIs that were accepted. */
   subscribe(listener: Listener, uris: readonly string[]): Promise<readonly string[]>

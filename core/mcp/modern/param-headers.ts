@@ -15,14 +15,14 @@ export class ParamHeaders {
   check(tool: CatalogItem, args: JsonValue | undefined, headers: Headers): void {
     for (const mark of this.#paramsOf(tool)) {
       const header = `Mcp-Param-${mark.name}`
-      const said = headers.get(header)
+      const text = headers.get(header)
       const value = markedValue(mark, args)
       if (value === undefined || value === null) {
-        if (said !== null) throw mismatch(`The header ${header} repeats an argument that is not there`)
+        if (text !== null) throw mismatch(`The header ${header} repeats an argument that is not there`)
         continue
       }
-      if (said === null) throw mismatch(`The header ${header} is missing`)
-      if (!says(decodeHeader(said, header), value)) throw mismatch(`The header ${header} is unlike the argument`)
+      if (text === null) throw mismatch(`The header ${header} is missing`)
+      if (!says(decodeHeader(text, header), value)) throw mismatch(`The header ${header} is unlike the argument`)
     }
   }
 

@@ -23,7 +23,7 @@ export interface Parkable {
   expired(): void
 }
 
-/** What a retry must have in common with the parked request. */
+/** The fields of a retry that must equal those of the parked request. */
 export type Retry = Pick<Parkable, 'principal' | 'scope' | 'method' | 'params'>
 
 interface Entry<Call extends Parkable> {

@@ -10,7 +10,7 @@ import { SseConnection } from '../legacy/sse-connection.ts'
 import type { ProgressToken } from '../rpc/progress-token.ts'
 import type { IdText } from '../rpc/rpc.ts'
 
-/** What the responses to all modern POSTs share. */
+/** The host that the responses to all modern POSTs share. */
 export type ModernReplyHost = ReplyHost & StreamHost
 
 /** The exchange whose response a POST waits for. */

@@ -41,7 +41,7 @@ export class ScopePresenter {
   readonly #head: string
   /** The cache hints of cacheable results, by method. */
   readonly #caching: ReadonlyMap<string, () => CacheHint>
-  /** Whether all callers see the same here. */
+  /** True when all callers see the same here. */
   readonly #forAll: boolean
   /** By method, the last list text and its modern form, cached because lists rarely change. */
   readonly #lists = new Map<string, { readonly from: string; readonly hint: CacheHint; readonly to: string }>()
@@ -159,11 +159,12 @@ function hintOf({ states }: MergedCatalog, part: keyof Caching, isForAll: boolea
 }
 
 /**
- * How long a member's part may be kept. A server of 2026-07-28 says so itself: it is counted from the time at which the hub read it,
- * unless the server tells the hub of changes. Lists of earlier servers change here when the hub reads them again.
+ * Returns the time for which a member's part may be kept. A server of 2026-07-28 gives it: it is counted from the time at which
+ * the hub read the part, unless the server notifies the hub of changes. Lists of earlier servers change here when the hub reads
+ * them again.
  */
 function memberHint({ catalog, member: { server } }: MemberState, part: keyof Caching, nowMs: number): CacheHint {
-  // What it lists when it comes is not known.
+  // The lists of a member that was never connected are not known.
   if (!catalog) return NOT_KEPT
   if (!catalog.caching) return { ttlMs: LISTS_MS, cacheScope: isOneForAll(server) ? 'public' : 'private' }
   const hint = catalog.caching[part]

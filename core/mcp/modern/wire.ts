@@ -31,7 +31,7 @@ import type { ModernResponseWriter } from './response-writer.ts'
 import type { ScopePresenters } from './scope-presenter.ts'
 import type { SealedRequestState } from './sealed-request-state.ts'
 
-/** How long a call runs before the hub watches whether its client is still connected. */
+/** Time for which a call runs before the hub watches whether its client is still connected. */
 const WATCH_AFTER_MS = 100
 const ROUTED: ReadonlySet<string> = new Set([
   ...LIST_METHODS,
@@ -93,7 +93,7 @@ export class ModernWire {
     return this.#live
   }
 
-  /** Whether some call is running, not only parked. */
+  /** True when some call is running, not only parked. */
   get busy(): boolean {
     for (const { parkedSinceMs } of this.#live) if (parkedSinceMs === undefined) return true
     return false
@@ -111,7 +111,7 @@ export class ModernWire {
     return this.#answered(message.id, () => this.#request(scoped, message, weight))
   }
 
-  /** Whether some call in this scope has not ended. */
+  /** True when some call in this scope has not ended. */
   serves(scope: Scope): boolean {
     for (const exchange of this.#live) if (exchange.scope === scope) return true
     return false

@@ -22,7 +22,7 @@ const NAMED: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = {
   'tasks/cancel': 'taskId',
 }
 
-/** What a modern request declares about itself and its client, taken out of its parameters. */
+/** The declarations of a modern request about itself and its client, taken out of its parameters. */
 export interface Envelope {
   readonly capabilities: JsonObject
   readonly clientName: string
@@ -30,7 +30,7 @@ export interface Envelope {
   /** As the client sent it; undefined when it wants no log messages. */
   readonly logLevel: JsonValue | undefined
   readonly progressToken: ProgressToken | undefined
-  /** What the client sends back from an earlier round. */
+  /** The state that the client sends back from an earlier round. */
   readonly requestState: JsonValue | undefined
   readonly inputResponses: JsonValue | undefined
   /** The parameters without the members above; `_meta` keeps foreign keys, such as trace context. */
@@ -66,9 +66,10 @@ export function openEnvelope({ method, params }: Extract<Message, { kind: 'reque
 
 /** Throws header_mismatch where `Mcp-Method` or `Mcp-Name` is missing or differs from the body. */
 export function checkStandardHeaders(method: string, params: JsonObject | undefined, headers: Headers): void {
-  const said = headers.get('mcp-method')
-  if (said === null) throw mismatch('The header Mcp-Method is missing')
-  if (said !== method) throw mismatch(`The header Mcp-Method says "${shown(said)}", the body "${shown(method)}"`)
+  const methodHeader = headers.get('mcp-method')
+  if (methodHeader === null) throw mismatch('The header Mcp-Method is missing')
+  if (methodHeader !== method)
+    throw mismatch(`The header Mcp-Method says "${shown(methodHeader)}", the body "${shown(method)}"`)
   const member = NAMED[method]
   const name = member && params?.[member]
   // A value that is not a string is rejected by the method's own validation.
@@ -100,10 +101,10 @@ export function mismatch(message: string): HubError {
 }
 
 function checkVersion(version: string, headers: Headers): void {
-  const said = headers.get('mcp-protocol-version')
-  if (said === null) throw mismatch('The header MCP-Protocol-Version is missing')
-  if (said !== version)
-    throw mismatch(`The header MCP-Protocol-Version says "${shown(said)}", the body "${shown(version)}"`)
+  const header = headers.get('mcp-protocol-version')
+  if (header === null) throw mismatch('The header MCP-Protocol-Version is missing')
+  if (header !== version)
+    throw mismatch(`The header MCP-Protocol-Version says "${shown(header)}", the body "${shown(version)}"`)
   if (version !== MODERN_VERSION)
     throw new HubError('version_unsupported', `The hub does not speak the protocol version "${shown(version)}"`, {
       data: { supported: [MODERN_VERSION], requested: shown(version) },

@@ -3,7 +3,7 @@ import type { JsonValue } from '../../contract/json.ts'
 import { MODERN_VERSION, VERSION_KEY } from '../../domain/era.ts'
 import { isPlainObject } from './rpc.ts'
 
-/** Whether the version header names a version of the modern era, known here or not. */
+/** True when the version header names a version of the modern era, known here or not. */
 export function namesModernVersion(headers: Headers): boolean {
   const version = headers.get('mcp-protocol-version')
   // Versions are ISO dates, so they compare as strings.
@@ -11,7 +11,7 @@ export function namesModernVersion(headers: Headers): boolean {
 }
 
 /**
- * Whether a body belongs to the modern era: by its own envelope whatever the method, else by the version header. Throws
+ * True when a body belongs to the modern era: by its own envelope whatever the method, else by the version header. Throws
  * request_invalid for an array that contains an enveloped message or comes with such a header.
  */
 export function isModern(value: JsonValue, headers: Headers): boolean {

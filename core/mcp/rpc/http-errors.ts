@@ -16,12 +16,12 @@ export class RefusedMessage extends Error {
   }
 }
 
-/** What an error response under `/mcp` needs to know about its request. */
+/** Facts about a request that an error response under `/mcp` depends on. */
 interface ErrorPlace {
   readonly requestId: string
-  /** Whether the request carried a credential. */
+  /** True when the request carried a credential. */
   readonly credential: boolean
-  /** Whether the request belongs to the era without GET and DELETE. */
+  /** True when the request belongs to the era without GET and DELETE. */
   readonly modern: boolean
 }
 

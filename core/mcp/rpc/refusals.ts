@@ -19,7 +19,7 @@ export class Refusals {
     })
   }
 
-  /** Whether the next rejection of this user will be `rate_limited`, so that the message need not be validated. */
+  /** True when the next rejection of this user will be `rate_limited`, so that the message need not be validated. */
   exhausted(userId: string): boolean {
     return this.#buckets.waitSeconds(userId) > 0
   }

@@ -8,7 +8,7 @@ import type { MergedCatalog } from './merge.ts'
 import type { MemberState, ResolvedScope } from './scope-types.ts'
 
 const MAX_INSTRUCTIONS = 8 * 1_024
-/** Whether a member offers `name` (`prompts`) or a part of it (`resources.subscribe`); true if never seen. */
+/** True when a member offers `name` (`prompts`) or a part of it (`resources.subscribe`), or was never seen. */
 export function memberHas(state: Pick<MemberState, 'catalog'> | undefined, name: string, part?: string): boolean {
   if (!state) return false
   const capabilities = state.catalog?.capabilities

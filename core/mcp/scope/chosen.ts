@@ -30,7 +30,7 @@ export function originals(
   own: boolean,
 ): (name: string) => string | undefined {
   const known = new Set(items.map(({ key }) => key))
-  // Of thousands of items the second table costs as much as the first one, and mostly nothing is renamed.
+  // For thousands of items the second table costs as much as the first one, and mostly nothing is renamed.
   if (Object.keys(server.tools).length === 0) return name => (known.has(name) ? name : undefined)
   const byShown = new Map(items.map(({ key }) => [overrideOf(server.tools, key)?.name ?? key, key]))
   return name => (own && known.has(name) ? name : (byShown.get(name) ?? (known.has(name) ? name : undefined)))

@@ -17,7 +17,10 @@ const ONE_CONNECTION = ' serves one connection at a time: all clients share it, 
 /** Most names in one warning. */
 const NAMED = 50
 
-/** What clients of a scope may miss. Warnings about a server's lists are only for those who may edit the server. */
+/**
+ * Lists the features that clients of a scope may miss. Warnings about a server's lists are only for those who may edit the
+ * server.
+ */
 export function groupWarnings(
   actor: UserActor,
   scope: ResolvedScope,

@@ -72,7 +72,7 @@ export class ListItem {
     return JSON.stringify(changed)
   }
 
-  /** Whether both have the same text. */
+  /** True when both have the same text. */
   same(other: ListItem): boolean {
     if (this.key !== other.key || this.#source.fingerprint !== other.#source.fingerprint) return false
     const form = (item: ListItem): string => JSON.stringify([item.#changes, item.#form])

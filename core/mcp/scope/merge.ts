@@ -43,18 +43,18 @@ export interface MergedCatalog {
   readonly prompts: ReadonlyMap<string, Target>
   readonly uris: UriTable
   readonly lists: Readonly<Record<ListKind, readonly ListItem[]>>
-  /** Of what is listed, without the work of merging it. */
+  /** Numbers of listed items, without the work of merging the lists. */
   readonly counts: { readonly prompts: number; readonly resources: number }
-  /** The list of tools for a reader; that in `lists` has all. */
+  /** The list of tools for one reader; `lists.tools` has the tools of all. */
   readonly toolsFor: ReturnType<typeof toolLists>
   /** The members' tools, also where they are left out of the list. */
   readonly memberTools: readonly ListItem[]
-  /** Those that are for models, for tool sets; always the same array. */
+  /** The tools that are for models, for tool sets; always the same array. */
   readonly shownTools: () => readonly ScopeTool[]
   readonly added: AddedTools
   readonly states: readonly MemberState[]
   readonly byServer: ReadonlyMap<string, MemberState>
-  /** How many items of each kind exceed the limit of one address. */
+  /** Number of items of each kind beyond the limit of one address. */
   readonly leftOut: Readonly<Record<ListKind, number>>
 }
 
@@ -128,7 +128,7 @@ function once<T>(make: () => T): () => T {
   }
 }
 
-/** As many as the lists have. */
+/** Returns the numbers of items that the lists will have. */
 function countsOf(states: readonly MemberState[]): MergedCatalog['counts'] {
   const listed = states.filter(state => state.listed)
   return {
@@ -189,7 +189,7 @@ function named(candidates: readonly Candidate[], names: readonly string[], showi
   return { targets, items }
 }
 
-/** How the item's JSON differs from the upstream's besides single members; mostly undefined. */
+/** Returns the changes of the item's JSON beside those of single members; mostly undefined. */
 function shapeOf({ state, item, target: { rules } }: Candidate, { uris, shownUri, without }: Showing) {
   const { server } = state.member
   const serverId = server.id

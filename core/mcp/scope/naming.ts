@@ -6,7 +6,7 @@ const MAX_NAME = 64
 const HASH_CHARACTERS = 6
 const LEGAL = /^[A-Za-z0-9_-]{1,64}$/
 
-/** What is named; it is part of the hash that makes a name unique. */
+/** The kind of a named thing; it is part of the hash that makes a name unique. */
 export type NamedKind = 'tools' | 'prompts' | 'alias'
 
 /** One item of a member that needs an exposed name. */

@@ -1,6 +1,6 @@
 import type { Upstreams } from '../../connections/api.ts'
 
-/** How long clients keep seeing a member that fails; its calls get `server_offline` meanwhile. */
+/** Time for which clients keep seeing a member that fails; its calls get `server_offline` meanwhile. */
 const GRACE_MS = 10 * 60_000
 
 /** Since when each server has been failing, across all its attempts to reconnect. */
@@ -15,7 +15,7 @@ export class OfflineGracePeriod {
     this.#now = now
   }
 
-  /** Whether clients see this server's items. Stopped by hand: no. Asleep: yes. Failing: for ten minutes. */
+  /** True when clients see this server's items. Stopped by hand: no. Asleep: yes. Failing: for ten minutes. */
   listed(serverId: string): boolean {
     const { state, reason, since } = this.#upstreams.status(serverId)
     if (state === 'online' || reason?.code === 'idle') {

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { MergedCatalog, Target } from './merge.ts'
 
-/** How long a name that was exposed before a change still resolves to its item. */
+/** Time for which a name that was exposed before a change still resolves to its item. */
 const OLD_NAME_MS = 10 * 60_000
 
 type NamedLists = Pick<MergedCatalog, 'tools' | 'prompts'>

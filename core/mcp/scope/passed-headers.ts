@@ -15,8 +15,8 @@ export type HeadersFor = (server: ServerRecord) => readonly string[]
 export const NO_HEADERS: HeadersFor = () => []
 
 /**
- * Which headers of a caller are forwarded to which of these servers: to an own server all that it asks for, to another
- * owner's those that the caller agreed to in its settings. What the server's or a group's owner wants is ignored.
+ * Returns the headers of a caller that are forwarded to each of these servers: to an own server all that it asks for, to
+ * another owner's those that the caller agreed to in its settings. The wishes of a server's or a group's owner are ignored.
  */
 export async function headersFor(
   settings: Pick<Registry['settings'], 'user'>,

@@ -233,7 +233,7 @@ export class ScopeTable {
     return scope
   }
 
-  /** What a group is for this caller outside any session. */
+  /** The scope of a group for this caller outside any session. */
   unbound(actor: UserActor, resolved: ResolvedScope): Scope {
     return new Scope('', '', { actor }, resolved, this.#parts)
   }

@@ -7,7 +7,7 @@ type Counts = Record<ListKind, number>
 
 interface Cut {
   readonly states: readonly MemberState[]
-  /** How many items exceed the limit. */
+  /** Number of items beyond the limit. */
   readonly leftOut: Readonly<Counts>
 }
 

@@ -22,7 +22,7 @@ export interface ExchangeTarget {
   readonly original?: string
 }
 
-/** What a path resolves to, for one caller. */
+/** The resolution of a path, for one caller. */
 export interface ResolvedScope {
   /** `server`: one server under its own name; its lists and capabilities are not renamed. */
   readonly kind: 'all' | 'group' | 'server'

@@ -16,14 +16,14 @@ import { OldNames } from './old-names.ts'
 import { blockedTools, type MemberState, type ResolvedScope } from './scope-types.ts'
 import { type AddedTools, NO_ADDED_TOOLS, type ToolSets } from './tool-sets.ts'
 
-/** How long a list method is answered after clients were promised it, before all members were seen. */
+/** Time for which a list method is answered after clients were promised it, before all members were seen. */
 const PROMISE_MS = 10 * 60_000
 /** Longest wait of a list for members that were never seen. */
 const CATALOG_WAIT_MS = 2_000
 /** Longest wait for the lists that a member has for clients with some capability; it takes an extra connection. */
 const ASKING_WAIT_MS = 5_000
 
-/** What all scopes share. `now`: milliseconds of the clock. */
+/** The parts that all scopes share. `now`: milliseconds of the clock. */
 export interface ScopeParts {
   readonly upstreams: Upstreams
   readonly offlineGrace: OfflineGracePeriod
@@ -121,7 +121,7 @@ export class Scope {
     return this.#serverIds.has(serverId)
   }
 
-  /** Whether the target of a request is still in this scope: its member, and the item that it names. */
+  /** True when the target of a request is still in this scope: its member, and the item that it names. */
   permits(method: string, { member: { server }, original }: PermitTarget): boolean {
     if (this.gone) return false
     const { members, group } = this.#resolved
@@ -160,12 +160,12 @@ export class Scope {
     return this.#catalog
   }
 
-  /** Nothing outside of a client's path. */
+  /** Returns the tools of plugins; none outside of a client's path. */
   #addedTools(): AddedTools {
     return this.path === '' ? NO_ADDED_TOOLS : this.#parts.toolSets.of(this.path, this.#resolved, this.actor)
   }
 
-  /** Whether some member was unseen recently: clients were promised all lists then, and it may not have them. */
+  /** True when some member was unseen recently: clients were promised all lists then, and it may not have them. */
   get promisedAllLists(): boolean {
     return this.#parts.now() - this.#unseenAtMs < PROMISE_MS
   }

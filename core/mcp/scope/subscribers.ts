@@ -50,7 +50,7 @@ export class Subscribers {
     return this.#groups.some(group => group.of(scope).size > 0)
   }
 
-  /** Whether a change of the scope would be noticed. */
+  /** True when somebody would notice a change of the scope. */
   inUse(scope: Scope): boolean {
     return this.hasSubscribers(scope) || this.#uses.some(uses => uses(scope))
   }

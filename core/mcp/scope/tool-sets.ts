@@ -13,11 +13,11 @@ export interface AddedTools {
   readonly instead: boolean
   /** The set that shortens results over the group's limit. */
   readonly shortens: ToolSet | undefined
-  /** What clients get in place of the members' instructions; undefined: those. */
+  /** Instructions that clients get in place of the members'; undefined: they get the members'. */
   readonly instructions?: (members: readonly ScopeMemberInfo[]) => string | undefined
 }
 
-/** Of a scope without tool sets, which is the usual case. */
+/** The value for a scope without tool sets, which is the usual case. */
 export const NO_ADDED_TOOLS: AddedTools = { sets: new Map(), items: [], instead: false, shortens: undefined }
 
 /** Asks the tool sets of plugins what they add to a scope; one that throws adds nothing there. */
@@ -34,7 +34,7 @@ export class ToolSets {
     return [...this.#all().values()].some(set => set.view === view)
   }
 
-  /** Of two tools with one name, that of the set that was contributed first. */
+  /** Returns the tools that sets add. When two tools have one name, the set that was contributed first wins. */
   of(path: string, resolved: ResolvedScope, actor: UserActor): AddedTools {
     const all = this.#all()
     const chosen = [...all].filter(([, { view }]) => view === undefined || view === resolved.view)
@@ -93,7 +93,7 @@ function isTool(item: unknown): item is JsonObject & { readonly name: string } {
   return isJsonObject(item) && typeof item.name === 'string' && item.name !== '' && isJsonObject(item.inputSchema)
 }
 
-/** What tool sets get to know of a scope. */
+/** The facts about a scope that tool sets get. */
 export function scopeInfo(path: string, { kind, group, view }: ResolvedScope, actor: UserActor): ScopeInfo {
   return { path, kind, group, actor, ...(view === undefined ? {} : { view }) }
 }

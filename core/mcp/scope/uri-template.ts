@@ -1,4 +1,4 @@
-/** Which characters an expression matches: a simple one stops at reserved characters, the others do not. */
+/** An expression of a template. A simple one stops at reserved characters, an `open` one does not. */
 interface Hole {
   readonly open: boolean
 }
@@ -26,7 +26,7 @@ export class Steps {
 }
 
 /**
- * Whether a URI could be an expansion of an RFC 6570 template. The set of reachable positions is computed part by part,
+ * Decides whether a URI could be an expansion of an RFC 6570 template. The set of reachable positions is computed part by part,
  * so that the work stays below parts × length for any template; a regular expression made from a template could take
  * exponential time.
  */

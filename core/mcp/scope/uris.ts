@@ -96,7 +96,7 @@ export class UriTable {
     return this.#withUris > (own && hasUris(own) ? 1 : 0)
   }
 
-  /** Whether a URI of this member may be read here. */
+  /** True when a URI of this member may be read here. */
   allows(serverId: string, original: string): boolean {
     const entry = this.#byServer.get(serverId)
     return entry !== undefined && (entry.readsUnlisted || claims(entry, original, new Steps(STEPS)) === true)
@@ -116,7 +116,7 @@ export class UriTable {
     return (serverId, uri) => this.publicUri(serverId, uri, steps)
   }
 
-  /** Whether a URI that no other member claims would still not resolve to this one. */
+  /** True when a URI that no other member claims would still not resolve to this one. */
   #leadsAstray(serverId: string, uri: string, steps: Steps): boolean {
     const own = this.#byServer.get(serverId)
     if (!own) return false

@@ -70,7 +70,7 @@ export class Apart {
     }
   }
 
-  /** False when the rows are not as they were when the work began. */
+  /** False when the rows have changed since the work began. */
   async #repeat(
     rows: CopiedRows,
     mark: string,
@@ -90,7 +90,7 @@ export class Apart {
         return true
       })
     } catch (error) {
-      // Somebody took a name meanwhile, or removed what is referred to.
+      // Somebody took a name meanwhile, or removed a thing that is referred to.
       if (isUniqueViolation(error) || isMissingReference(error)) return false
       throw error
     } finally {

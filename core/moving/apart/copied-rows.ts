@@ -6,9 +6,9 @@ import { type AnyTables, insertRows, page, type RowFilter, type StoredRow } from
 import { BACKED_UP, type StoredTable } from '../rows/tables.ts'
 import type { CopiedRows } from './apart.ts'
 
-/** Which things some work reads and writes. */
+/** The things that some work reads and writes. */
 export interface Things {
-  /** Ids of users. All that these own is copied. */
+  /** Ids of users. Everything that they own is copied. */
   readonly owners: readonly string[]
   /** Case-folded names of other users whose things are copied too. */
   readonly ownerNames: readonly string[]
@@ -94,7 +94,7 @@ class Filling {
     await this.#take('openapi_document_part', [{ column: 'document_id', values: wanted }])
   }
 
-  /** Rules, channels, dashboards and endpoints, and what fires by the rules. */
+  /** Copies rules, channels, dashboards and endpoints, and the alerts that fire by the rules. */
   async #alerts(owners: readonly string[]): Promise<void> {
     const byOwner: RowFilter = { column: 'owner_id', values: owners }
     const settings = await this.#rows('owned_setting', [byOwner])
@@ -151,7 +151,7 @@ class Filling {
   }
 }
 
-/** Some milliseconds, also of servers with large configurations. */
+/** Rows that are inserted in one turn: some milliseconds, also of servers with large configurations. */
 const ROWS_PUT_AT_ONCE = 100
 
 function* parts({ column, values }: RowFilter): Generator<RowFilter> {

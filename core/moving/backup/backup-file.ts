@@ -13,7 +13,7 @@ import type { StoredRow } from '../rows/rows.ts'
 /** First line of a backup. */
 export interface BackupHeader {
   readonly format: 'patchbay-backup'
-  /** Of this format. */
+  /** Version of this format. */
   readonly version: number
   /** The version of the hub. */
   readonly hub: string
@@ -40,7 +40,7 @@ export type BackupPart =
   | { readonly settings: BackedUpSettings }
   | { readonly table: string; readonly row: StoredRow }
 
-/** What a backup holds. */
+/** The content of a backup. */
 export interface BackupContent {
   readonly header: BackupHeader
   readonly settings?: BackedUpSettings
@@ -160,7 +160,7 @@ function parse(line: Buffer, number: number): JsonObject {
   throw corrupt(`line ${number} is not valid`)
 }
 
-/** The lines without their line feeds. What follows the last line feed is no line. */
+/** Yields the lines without their line feeds. Text after the last line feed is no line. */
 async function* wholeLines(path: string): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = []
   let bytes = 0

@@ -9,13 +9,13 @@ import type { PassphraseSealed } from '../passphrase.ts'
 import { readRows } from '../rows/rows.ts'
 import { type BackedUpSettings, readBackupFile, writeBackupFile } from './backup-file.ts'
 
-/** What a backup is made of, besides the database. */
+/** The parts of a backup besides the database. */
 export interface BackupOptions {
   readonly settings?: BackedUpSettings & { readonly entries: FileState['servers'] }
   readonly masterKeys?: PassphraseSealed
 }
 
-/** What a backup holds, for the person who made it. */
+/** A summary of a backup, for the person who made it. */
 export interface BackupSummary {
   /** Rows by table. */
   readonly rows: Readonly<Record<string, number>>
@@ -23,7 +23,7 @@ export interface BackupSummary {
   readonly keys: readonly string[]
 }
 
-/** What a backup seals its master keys for. */
+/** The purpose for which the master keys in a backup are sealed. */
 export const BACKUP_KEYS = 'patchbay backup, master keys'
 
 /**

@@ -12,7 +12,7 @@ export interface BackupDownloads {
   make(): Promise<ReadableStream<Uint8Array>>
 }
 
-/** Where the hub keeps what is backed up. */
+/** The places of everything that is backed up. */
 export interface BackupPlaces {
   readonly dataDir: string
   readonly databaseUrl?: string | undefined
@@ -20,7 +20,7 @@ export interface BackupPlaces {
 }
 
 const CHUNK_BYTES = 256 * 1024
-/** A download that takes longer ends, since its file takes room on the disk. */
+/** Longest time for a download, since its file takes room on the disk. */
 const LONGEST_MS = 30 * 60_000
 
 /**

@@ -5,7 +5,7 @@ import type { BackedUpSettings } from './backup-file.ts'
 
 /** The settings file of a backup, before it is put in place. */
 export interface SettingsToPut {
-  /** Whether another file is in its place. */
+  /** True when another file is in its place. */
   readonly differs: boolean
   /** Puts it in place; a file that differs is copied into the folder `aside` first. */
   put(aside: string): Promise<void>

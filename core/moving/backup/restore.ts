@@ -89,7 +89,7 @@ class Batch {
   }
 }
 
-/** Whether nobody has used a store: it has no named user, and nothing but what the settings file holds. */
+/** True when nobody has used a store: it has no named user, and nothing besides the content of the settings file. */
 export async function isUnused(store: Store): Promise<boolean> {
   return read(store, async db => {
     const named = await db.selectFrom('user').select('id').where('name', 'is not', null).executeTakeFirst()
@@ -104,7 +104,7 @@ export async function restoreRows(store: Store, { scratch }: ReadBackup): Promis
   await write(store, async trx => {
     await removeAll(trx)
     for await (const { table, rows } of readRows(scratch.db)) await insertRows(trx, table, rows)
-    // A token of before could belong to somebody whose rights were others then.
+    // An earlier token could belong to somebody who had other rights then.
     await trx.updateTable('user').set({ token_epoch: sql<number>`token_epoch + 1` }).execute()
   })
 }

@@ -7,7 +7,7 @@ export interface StoredTable {
   readonly key: readonly string[]
   /** Rows read at a time. Default 200. */
   readonly page?: number
-  /** A column that the database numbers itself, and anew at a restore. */
+  /** A column that the database numbers itself; a restore numbers its rows again. */
   readonly numbered?: string
 }
 
@@ -36,7 +36,9 @@ export const BACKED_UP: readonly StoredTable[] = [
   { name: 'audit', key: ['id'], numbered: 'id' },
 ]
 
-/** What is read anew after a restore, or has ended with it; emptied by one, and moved to another database with the rest. */
+/**
+ * Tables that are read again after a restore, or end with it. A restore empties them; a move to another database copies them.
+ */
 export const NOT_BACKED_UP: readonly StoredTable[] = [
   { name: 'revoked_token', key: ['token_id'] },
   { name: 'sign_in', key: ['id'] },

@@ -5,7 +5,7 @@ import { ownErrors } from './own-errors.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
 import type { Services } from './services.ts'
 
-/** What the services of an isolated plugin need. */
+/** The parts that the services of an isolated plugin use. */
 export interface IsolatedParts {
   readonly definition: PluginDefinition<unknown>
   readonly limits: Readonly<Record<string, number>>

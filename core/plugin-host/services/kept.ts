@@ -5,7 +5,7 @@ import type { PluginSecrets, PluginSettings, SecretPlace } from '../../contract/
 import type { SystemActor } from '../../contract/records.ts'
 import type { SettingRegistry } from '../../registry/api.ts'
 
-/** Where values and secrets of plugins are stored. */
+/** The registry that stores values and secrets of plugins. */
 export type KeptIn = Pick<
   SettingRegistry,
   | 'user'
@@ -19,11 +19,11 @@ export type KeptIn = Pick<
   | 'systemSecretInfo'
 >
 
-/** Where the secrets of a plugin stand that hubs stored before plugins had places of their own. */
+/** The places of secrets that hubs stored for a plugin before plugins had places of their own. */
 export interface FormerPlaces {
-  /** Those of the hub are among its own. */
+  /** The hub's secrets of the plugin are among the hub's own. */
   readonly system?: true
-  /** Prefix of the keys of those of users. */
+  /** Prefix of the keys of users' secrets. */
   readonly userPrefix?: string
 }
 

@@ -7,7 +7,7 @@ import { pointerToken } from '../../domain/json/json-pointer.ts'
 import { MOST_ERRORS, validationError } from '../../domain/validation-error.ts'
 import type { DescribedRoute, RawRouteRequest } from '../../http/plugin-routes.ts'
 
-/** A route of a plugin: what is said of it, and what answers it. */
+/** A route of a plugin: its description, and its handler. */
 export interface OpenRoute {
   readonly described: DescribedRoute
   /** Checks the fields of a request, and answers it. */
@@ -107,7 +107,7 @@ function checked(
   return undefined
 }
 
-/** What a body or a query has that its schema does not name is a mistake, as in the hub's own routes. */
+/** Reports fields of a body or a query that its schema does not name, as the hub's own routes do. */
 function unknownFields(value: unknown, part: Part, written: JsonObject | undefined): FieldError[] {
   const { properties, additionalProperties = false } = written ?? {}
   if (part === 'params' || additionalProperties !== false || !isJsonObject(properties)) return []

@@ -17,21 +17,21 @@ import { ownErrors } from './own-errors.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
 import { Threads } from './thread.ts'
 
-/** What the hub lends to plugins. */
+/** The parts of the hub that plugins use. */
 export interface HubServices extends HubParts {
   readonly store: Store
   readonly settings: KeptIn
   readonly dataDir: string
-  /** By bundled plugin. */
+  /** Earlier places of secrets, by bundled plugin. */
   readonly formerPlaces: Readonly<Record<string, FormerPlaces>>
   /** The text of a variable that a plugin names. */
   variable(name: string): string | undefined
 }
 
-/** What the services of one plugin need. */
+/** The parts that the services of one plugin use. */
 export interface ServiceParts {
   readonly isBundled: boolean
-  /** Throws where the hub lends nothing. */
+  /** Throws where the hub offers no services. */
   hub(): HubServices
   readonly definition: PluginDefinition<unknown>
   readonly limits: Readonly<Record<string, number>>
@@ -40,7 +40,7 @@ export interface ServiceParts {
   addRoute(route: OpenRoute): void
 }
 
-/** The services of a plugin, which stand in its context. */
+/** The services of a plugin, which are members of its context. */
 export type Services = Omit<
   PluginContext<unknown>,
   'config' | 'signal' | 'log' | 'registry' | 'events' | 'fetch' | 'metrics' | 'contribute' | 'contributions'

@@ -38,7 +38,7 @@ export class Threads {
   }
 }
 
-/** Starts at the first request, and anew at the first one after it has ended by itself. */
+/** Starts at the first request, and again at the first one after it has ended by itself. */
 class OwnThread implements PluginThread {
   readonly #file: string
   readonly #left: () => void

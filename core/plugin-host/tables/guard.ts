@@ -20,7 +20,7 @@ import { tablePrefix } from '../../store/plugin-tables.ts'
 
 /** Tables of the hub to which rows of a plugin may refer. */
 const REFERRED: ReadonlySet<string> = new Set(['user', 'server', 'server_group'])
-/** What a reference to them may do when the row is removed: nothing of a plugin keeps a user or a server. */
+/** Permitted actions of a reference to them when the row is removed: no row of a plugin may keep a user or a server. */
 const ON_DELETE: ReadonlySet<string | undefined> = new Set(['cascade', 'set null'])
 /** Functions that read nothing but their arguments. */
 const FUNCTIONS: ReadonlySet<string> = new Set(
@@ -69,7 +69,7 @@ class OwnTables extends OperationNodeTransformer {
     return SchemableIdentifierNode.create(this.#fullName(node.identifier.name))
   }
 
-  /** The table of a column may be an alias, which stands as it is: nothing is read by it that no `from` names. */
+  /** The table of a column may be an alias, which stays unchanged: it reads only tables that some `from` names. */
   protected override transformReference(node: ReferenceNode, queryId?: QueryId): ReferenceNode {
     const alias = node.table?.table.schema ? undefined : node.table?.table.identifier.name
     if (alias === undefined || !this.#aliases.has(alias)) return super.transformReference(node, queryId)

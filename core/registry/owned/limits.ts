@@ -50,6 +50,6 @@ function reviewRequired(name: string, cause: HubError): HubError {
   const why = `${quoteName(name)} was saved with fewer rights, and keeps those: ${cause.message}`
   return new HubError('review_required', why, {
     cause,
-    hint: 'Look at it, and PUT the whole of it with its secrets entered anew.',
+    hint: 'Look at it, and PUT the whole of it with its secrets entered again.',
   })
 }

@@ -107,7 +107,7 @@ function refuseHiddenParts(settings: ServerSettings, kept: readonly string[]): v
     kept.map(pointer => ({
       pointer: `#${pointer}`,
       code: 'secret_required' as const,
-      detail: 'A secret of the former owner is a part of what would run, where nobody can check it: enter it anew',
+      detail: 'A secret of the former owner is a part of what would run, where nobody can check it: enter it again',
     })),
     'The server cannot be confirmed',
   )

@@ -164,7 +164,7 @@ export function openFileSecrets(
     if (!isSealedField(text, pointer)) return text
     const value = opensTo(sealer, place, pointer, text)
     if (value !== undefined) return value
-    const detail = 'The sealed value was made for another server or with another key; enter the secret anew'
+    const detail = 'The sealed value was made for another server or with another key; enter the secret again'
     errors.push({ pointer: `#${pointer}`, code: 'secret_required', detail })
     return 'x'
   })

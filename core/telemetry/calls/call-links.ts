@@ -102,7 +102,7 @@ export class CallLinks {
     return links
   }
 
-  /** Within a user's share its own oldest link gives way; beyond that one of the user with the most links. */
+  /** A user at the limit loses that user's oldest link; beyond the limit of all, the user with the most links loses one. */
   #makeRoom(links: Map<string, Link>): void {
     if (links.size >= MOST_PER_USER) return this.#dropOldest(links)
     if (this.#count < MOST) return

@@ -20,7 +20,7 @@ export async function startAuthor(): Promise<Author> {
   await mkdir(hub, { recursive: true })
   await cp(join(ROOT, 'package.json'), join(hub, 'package.json'))
   await run(['-p', join(ROOT, 'tsconfig.types.json'), '--outDir', join(hub, 'dist/types')])
-  // What an author installs beside the hub: the types of tables are kysely's, and most schemas are zod's.
+  // An author installs packages beside the hub: the types of tables are kysely's, and most schemas are zod's.
   for (const name of ['kysely', 'zod'])
     await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name), 'dir')
   const compilerOptions = {

@@ -102,7 +102,7 @@ test('an update restarts a server only when its connection would be another one'
   expect(await call('a', 'never')).toMatchObject({ kind: 'failed', code: 'upstream_timeout' })
   expect(connections.status('a').pid).toBe(pid)
   put(fixture('a', 'old', { revision: 3 }))
-  await until('it was started anew', () => connections.status('a').protocolVersion === '2024-11-05')
+  await until('it was restarted', () => connections.status('a').protocolVersion === '2024-11-05')
   expect(isAlive(pid!)).toBe(false)
 })
 

@@ -100,7 +100,7 @@ test('P-03 was restarted while it worked, and says so to a ping first: the read 
   server.refuse = async request => {
     if (request.headers.get('mcp-session-id') !== forgotten) return undefined
     const { method } = request.method === 'POST' ? ((await request.clone().json()) as { method: string }) : request
-    if (method !== 'ping') await until('the hub has begun anew', () => server.of('initialize').length === 2)
+    if (method !== 'ping') await until('the hub has begun again', () => server.of('initialize').length === 2)
     return new Response('who are you?', { status: 404 })
   }
   const gone = server.down()

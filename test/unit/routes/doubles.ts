@@ -207,6 +207,7 @@ export class World {
       bytes: this.bytes,
       plugins: {
         pages: () => [],
+        words: () => ({}),
         list: () => [],
         configure: () => Promise.reject(new Error('not asked for')),
         install: () => Promise.reject(new Error('not asked for')),

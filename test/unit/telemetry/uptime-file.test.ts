@@ -71,7 +71,7 @@ test('a file of an earlier day, of a clock ahead, or that is broken, is no obsta
   for (const text of ['', '{', '[]', '{"s1":{"hours":[{"number":1,"onlineMs":1e9,"downMs":0}],"changes":[]}}']) {
     await writeFile(join(folder, UPTIME_FILE), text)
     const broken = await run(START)
-    expect(broken.warnings).toEqual([expect.stringContaining('begins anew')])
+    expect(broken.warnings).toEqual([expect.stringContaining('is counted from now on')])
     await broken.stop()
     const after = await run(START)
     expect(after.warnings).toEqual([])

@@ -179,7 +179,7 @@ describe('a FollowedAddress', () => {
     expect(pathsOf(at)).toEqual(['GET /mcp', 'GET /mcp/', 'POST /mcp', 'POST /mcp/', 'GET /mcp', 'GET /mcp/'])
   })
 
-  test.each([404, 410, 503])('begins anew after HTTP %d at the remembered address', async failing => {
+  test.each([404, 410, 503])('begins again after HTTP %d at the remembered address', async failing => {
     const answers: Record<string, readonly [number, string?]> = { '/mcp': [307, '/a'] }
     const at = await server(answers)
     const address = new FollowedAddress(guarded(), at.url)

@@ -53,12 +53,12 @@ const JACKS = { client: 'tall jr', group: 'tall jl jr', server: 'jl' } as const
 
 function looksOf({ bay, followed, way }: BayView, { id, kind, tone }: BayNode): string {
   const corded = bay.cords.some(({ from, to }) => from === id || to === id)
-  const looks: string[] = [JACKS[kind]]
-  if (kind === 'server' && (tone === 'bad' || tone === 'warn')) looks.push(tone)
-  if (id === followed) looks.push('lit')
-  else if (way.has(id)) looks.push('on')
-  if (!corded) looks.push('nocord')
-  return looks.join(' ')
+  const classes: string[] = [JACKS[kind]]
+  if (kind === 'server' && (tone === 'bad' || tone === 'warn')) classes.push(tone)
+  if (id === followed) classes.push('lit')
+  else if (way.has(id)) classes.push('on')
+  if (!corded) classes.push('nocord')
+  return classes.join(' ')
 }
 
 function namesOf({ nodes }: Bay, { name, sub, servers = [] }: BayNode): TemplateResult {

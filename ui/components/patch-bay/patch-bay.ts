@@ -73,8 +73,8 @@ export class PbPatchBay extends PbElement {
   }
 
   #look(bay: Bay): Look {
-    const asked = this.query.get('bay')
-    if (asked === 'cords' || asked === 'strips' || asked === 'table') return asked
+    const view = this.query.get('bay')
+    if (view === 'cords' || view === 'strips' || view === 'table') return view
     return bay.servers.length > CORDS_TO ? 'strips' : 'cords'
   }
 

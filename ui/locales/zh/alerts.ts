@@ -39,7 +39,7 @@ export const alerts: Readonly<Record<string, string>> = {
   optional: '可选',
   'One on each line.': '每行一个。',
   'One on each line: name: value': '每行一个：名称: 值',
-  'This channel stands in the settings file and is changed there.': '此渠道写在设置文件中，须在文件中修改。',
+  'This channel is in the settings file and is changed there.': '此渠道写在设置文件中，须在文件中修改。',
   Name: '名称',
   Kind: '类型',
   'The plugin of this kind is not running: its fields cannot be shown.': '该类型的插件未运行，无法显示其字段。',
@@ -107,7 +107,7 @@ export const alerts: Readonly<Record<string, string>> = {
   Began: '开始',
   Lasted: '持续',
   'No silences': '没有静默',
-  'A silence holds back messages for a time. What still fires then is told.':
+  'A silence holds back messages for a time. Afterwards, messages about alerts that still fire are sent.':
     '静默在一段时间内暂停通知，到期时仍触发的会通知。',
   Silences: '静默',
   Critical: '严重',
@@ -145,7 +145,7 @@ export const alerts: Readonly<Record<string, string>> = {
   still: '仍在',
   'would have fired once': '会触发 1 次',
   'would have fired {n} times': '会触发 {n} 次',
-  'This rule stands in the settings file and is changed there.': '此规则写在设置文件中，须在文件中修改。',
+  'This rule is in the settings file and is changed there.': '此规则写在设置文件中，须在文件中修改。',
   'One alert for each': '按此分别告警',
   server: '服务器',
   tool: '工具',
@@ -166,7 +166,7 @@ export const alerts: Readonly<Record<string, string>> = {
   'It holds for nothing now.': '目前不成立。',
   'Reads well.': '格式正确。',
   'in milliseconds, a ratio of 0 to 1, or a number': '毫秒、0 到 1 的比率，或数值',
-  'No channel is told yet.': '尚无通知渠道。',
+  'No channel is notified yet.': '尚无通知渠道。',
   Tell: '通知',
   'All channels that are on, also later ones.': '所有启用的渠道，包括以后新增的。',
   'Only the chosen ones.': '仅所选渠道。',
@@ -221,5 +221,5 @@ export const alerts: Readonly<Record<string, string>> = {
   'Both have the same.': '两者相同。',
   differs: '不同',
   'Look at it and save it to give it yours.': '检查并保存后即获得您的权限。',
-  'Enter its secrets anew and save it to give it yours.': '重新输入密文并保存后即获得您的权限。',
+  'Enter its secrets again and save it to give it yours.': '重新输入密文并保存后即获得您的权限。',
 }

@@ -4,7 +4,7 @@ export const audit: Readonly<Record<string, string>> = {
   User: '用户',
   'Deed, such as server.delete': '操作，例如 server.delete',
   'Nothing was recorded that matches': '没有匹配的记录',
-  'Names are taken whole, as they stand in the list.': '名称需与列表中完全一致。',
+  'Enter whole names, as they are in the list.': '名称需与列表中完全一致。',
   When: '时间',
   Who: '操作者',
   What: '操作',

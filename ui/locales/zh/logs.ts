@@ -31,7 +31,7 @@ export const logs: Readonly<Record<string, string>> = {
   'Wrap long messages': '长消息换行',
   'Clear {name}': '清除{name}',
   'How to write a query': '如何编写查询',
-  'the word stands in the message or in another text': '该词出现在消息或其他文本中',
+  'the word is in the message or in another text': '该词出现在消息或其他文本中',
   'a phrase, as written': '原样短语',
   'a field has this value': '字段等于该值',
   'one of several values': '多个值之一',

@@ -68,7 +68,7 @@ export const market: Readonly<Record<string, string>> = {
   'Downgrade {name}': '降级 {name}',
   'Change to {version}': '改为 {version}',
   'From {from} to {to}.': '从 {from} 到 {to}。',
-  'The server connects anew.': '服务器将重新连接。',
+  'The server reconnects.': '服务器将重新连接。',
   'The server is off and stays off.': '服务器已停用，将保持停用。',
   'Runs now': '当前运行',
   'Will run': '将会运行',

@@ -40,7 +40,7 @@ export const plugins: Readonly<Record<string, string>> = {
   'This page is not there now': '此页面当前不可用',
   'The plugin {name} does not run, or the page is for administrators.': '插件 {name} 未运行，或此页面仅供管理员使用。',
   'The plugin has a newer page': '插件有新版页面',
-  'Load the console anew': '重新加载控制台',
+  'Reload the console': '重新加载控制台',
   'The element {name} belongs to the console.': '元素 {name} 属于控制台。',
   'The script of {plugin} does not define the element {name}.': '{plugin} 的脚本未定义元素 {name}。',
   'The script of {plugin} could not be loaded: {reason}': '无法加载 {plugin} 的脚本：{reason}',

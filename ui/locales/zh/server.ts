@@ -143,14 +143,14 @@ export const server: Readonly<Record<string, string>> = {
   'The tool says no': '工具报告失败',
   Result: '结果',
   Running: '正在运行',
-  'Cancelled by you, the server was told': '已由您取消，并通知了服务器',
+  'Cancelled by you; the server was notified': '已由您取消，并通知了服务器',
   'The server answered: {message}': '服务器返回：{message}',
   'The tool says: {message}': '工具报告：{message}',
   Structured: '结构化',
   Content: '内容',
   Raw: '原始',
   'Result as': '结果视图',
-  'The server was told. What it has done stays done.': '已通知服务器。已完成的操作不会撤销。',
+  'The server was notified. Its finished work is not undone.': '已通知服务器。已完成的操作不会撤销。',
   'This is an error of the protocol, not of the tool: the call did not get through to it.':
     '这是协议错误，不是工具错误：调用未到达工具。',
   'Result, raw': '原始结果',
@@ -174,7 +174,7 @@ export const server: Readonly<Record<string, string>> = {
   'for {time}': '已持续 {time}',
   'Try now': '立即重试',
   'More actions': '更多操作',
-  'Read its lists anew': '重新读取列表',
+  'Refresh its lists': '重新读取列表',
   Overview: '概览',
   Prompts: '提示词',
   Resources: '资源',
@@ -183,7 +183,7 @@ export const server: Readonly<Record<string, string>> = {
   'Parts of {name}': '{name} 的各部分',
   'This server belongs to {owner}. You can use it; only its owner changes it.':
     '此服务器属于 {owner}。您可以使用，但只有所有者能修改。',
-  'This server stands in the settings file. Change it there: the hub takes edits of the file over by itself.':
+  'This server is in the settings file. Change it there: the hub applies edits of the file by itself.':
     '此服务器定义在设置文件中。请在文件中修改，Hub 会自动采用。',
   'Reviewed. {name} may be started now.': '已审核。{name} 现在可以启动。',
   'This server was configured by somebody with fewer rights than you have. It stays off until you have read its configuration.':
@@ -289,7 +289,7 @@ export const server: Readonly<Record<string, string>> = {
   'Tools that the server adds stay off': '服务器新增的工具将保持关闭',
   'Switch on': '打开',
   'Switch off': '关闭',
-  'Rename or describe anew': '重命名或改写描述',
+  'Change name or description': '重命名或改写描述',
   'As the server has it': '恢复服务器的定义',
   'The server has changed what this tool says of itself. It cannot be called until you approve the new definition.':
     '服务器更改了此工具的定义。在您批准新定义之前无法调用。',
@@ -309,7 +309,7 @@ export const server: Readonly<Record<string, string>> = {
   'Try {name}': '试用 {name}',
   'Input as': '输入方式',
   'Input as JSON': 'JSON 输入',
-  'The server is told; what it has done stays done.': '会通知服务器；已完成的操作不会撤销。',
+  'The server is notified; its finished work is not undone.': '会通知服务器；已完成的操作不会撤销。',
   'Run tool': '运行工具',
   Reset: '重置',
   'Copy as curl': '复制为 curl',
@@ -332,10 +332,10 @@ export const server: Readonly<Record<string, string>> = {
   'asks its client: own process per session': '会反问客户端：每个会话一个进程',
   'asks its client: own connection per session': '会反问客户端：每个会话一个连接',
   'may ask its client: own connection per session that can be asked': '可能反问客户端：可被反问的会话各有一个连接',
-  'is being looked at, whether it asks its client': '正在检查它是否会反问客户端',
+  'is being checked for server requests': '正在检查它是否会反问客户端',
   'was not seen to ask its client: one process for all': '未见它反问客户端：所有人共用一个进程',
-  'was not yet looked at: one process for all': '尚未检查：所有人共用一个进程',
-  'could not be looked at ({detail}): one process for all': '无法检查（{detail}）：所有人共用一个进程',
+  'was not checked yet: one process for all': '尚未检查：所有人共用一个进程',
+  'could not be checked ({detail}): one process for all': '无法检查（{detail}）：所有人共用一个进程',
   'Its authors do not maintain it any more': '其作者已不再维护',
   'It downloads a package when it first starts': '首次启动时会下载软件包',
   'It takes secrets as arguments, which other programs on its machine can see: {names}':

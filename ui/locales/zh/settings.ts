@@ -22,7 +22,7 @@ export const settings: Readonly<Record<string, string>> = {
   Used: '已用',
   Most: '上限',
   'The password is changed': '密码已修改',
-  'The key is saved; servers of {platform} connect anew with it': '密钥已保存，{platform} 的服务器将用它重新连接',
+  'The key is saved; servers of {platform} reconnect with it': '密钥已保存，{platform} 的服务器将用它重新连接',
   '{platform} takes the key': '{platform} 接受此密钥',
   '{platform} refuses the key': '{platform} 拒绝此密钥',
   'Remove the key of {platform}?': '移除 {platform} 的密钥？',

@@ -30,7 +30,7 @@ export const setup: Readonly<Record<string, string>> = {
   Back: '返回',
   'Make administrator': '创建管理员',
   'How clients reach the hub': '客户端如何访问 Hub',
-  'This page came from {url}. Behind a proxy, clients may need another address; it stands in what they are given.':
+  'This page came from {url}. Behind a proxy, clients may need another address; it is used in the configurations that they get.':
     '此页面来自 {url}。在代理之后，客户端可能需要另一个地址，它会写入提供给客户端的配置。',
   'Set by the environment (PUBLIC_URL), and changed there alone.': '由环境变量 PUBLIC_URL 设置，只能在那里修改。',
   'Used from the next start of the hub. Without it, the address of each request counts.':

@@ -10,7 +10,7 @@ export interface Verdict {
   readonly body?: Body
   /** Pointer of a masked secret in `body` → its pointer in the document. */
   readonly places?: Readonly<Record<string, string>>
-  /** What is left out or written in another form. */
+  /** Notes about settings that are left out or written in another form. */
   readonly warnings?: readonly string[]
   readonly pointer?: string
   readonly error?: {

@@ -58,7 +58,7 @@ export class PbChannelForm extends PbElement {
     const failed = this.#channel.error ?? this.#types.error
     if (!body || !types) return failed ? errorState(failed, () => void this.#channel.reload()) : skeleton()
     const isFile = this.#channel.data?.origin === 'file'
-    return html`${isFile ? html`<div class="callout acc">${icon('lock')}<p>${t('This channel stands in the settings file and is changed there.')}</p></div>` : nothing}${limitedNote(this.#channel.data, t('Enter its secrets anew and save it to give it yours.'))}${
+    return html`${isFile ? html`<div class="callout acc">${icon('lock')}<p>${t('This channel is in the settings file and is changed there.')}</p></div>` : nothing}${limitedNote(this.#channel.data, t('Enter its secrets again and save it to give it yours.'))}${
       this.error ? this.#problem(this.error, body) : nothing
     }<form class="card pad stack l formw" @submit=${this.#save}>
       <div class="form2"><div class="field"><label for="ch-name">${t('Name')}</label><input id="ch-name" class="in" required maxlength="64" autocomplete="off" .value=${body.name} ?disabled=${isFile} @input=${(event: Event) => this.#set({ name: (event.target as HTMLInputElement).value })}></div>

@@ -22,9 +22,9 @@ export class PbAlertsChannels extends PbElement {
     topics: ['alerts'],
     everyMs: 10_000,
     read: async signal => {
-      const asked = this.channels.slice(0, MOST_ASKED)
-      const pages = await Promise.all(asked.map(({ ref }) => alertsApi.deliveries(ref, 1, signal)))
-      return new Map(asked.flatMap(({ ref }, at) => (pages[at]?.items[0] ? [[ref, pages[at].items[0]] as const] : [])))
+      const shown = this.channels.slice(0, MOST_ASKED)
+      const pages = await Promise.all(shown.map(({ ref }) => alertsApi.deliveries(ref, 1, signal)))
+      return new Map(shown.flatMap(({ ref }, at) => (pages[at]?.items[0] ? [[ref, pages[at].items[0]] as const] : [])))
     },
   })
 

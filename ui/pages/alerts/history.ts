@@ -98,7 +98,7 @@ export class PbAlertsSilences extends PbElement {
 
   override render(): unknown {
     if (this.silences.length === 0)
-      return html`<section class="card">${emptyState({ icon: 'bell-off', title: t('No silences'), text: t('A silence holds back messages for a time. What still fires then is told.') })}</section>`
+      return html`<section class="card">${emptyState({ icon: 'bell-off', title: t('No silences'), text: t('A silence holds back messages for a time. Afterwards, messages about alerts that still fire are sent.') })}</section>`
     return html`<section class="card" aria-label=${t('Silences')}><ul class="list">${this.silences.map(silence => this.#silence(silence))}</ul></section>`
   }
 

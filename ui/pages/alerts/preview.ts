@@ -17,12 +17,12 @@ export function previewCard(
   error: ApiError | undefined,
 ): TemplateResult {
   const past = preview?.past
-  const said = past
+  const summary = past
     ? past.fired === 0
       ? t('would not have fired')
       : plural(past.fired, 'would have fired once', 'would have fired {n} times')
     : ''
-  return html`<section class="card"><div class="ch"><h2>${t('Last 24 hours')}</h2><div class="r"><b class="s" role="status">${said}</b></div></div>${
+  return html`<section class="card"><div class="ch"><h2>${t('Last 24 hours')}</h2><div class="r"><b class="s" role="status">${summary}</b></div></div>${
     past
       ? html`<div class="cb">${past.series ? chart(condition, past.series, past) : html`<p class="s q">${t('No calls in this time.')}</p>`}</div>${firings(condition, past)}`
       : html`<div class="cb"><p class="s q">${preview?.why ?? (error && error.fields.length === 0 ? errorText(error) : t('Shown as soon as the condition can be read.'))}</p></div>`

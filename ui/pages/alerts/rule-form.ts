@@ -83,7 +83,7 @@ export class PbRuleForm extends PbElement {
     const locked = isFile || !live.reachable
     return html`${
       isFile
-        ? html`<div class="callout acc">${icon('lock')}<p>${t('This rule stands in the settings file and is changed there.')}</p></div>`
+        ? html`<div class="callout acc">${icon('lock')}<p>${t('This rule is in the settings file and is changed there.')}</p></div>`
         : nothing
     }${limitedNote(this.#rule.data, t('Look at it and save it to give it yours.'))}${this.error ? this.#problem(this.error) : nothing}<form class="ruleg" @submit=${this.#save}><section class="card pad stack l">${this.#condition(body, isFile)}<hr class="rule">
       ${this.#fields(body, isFile)}
@@ -174,7 +174,7 @@ export class PbRuleForm extends PbElement {
 
   #tell(body: RuleBody, isFile: boolean): unknown {
     if (this.channels.length === 0)
-      return html`<p class="s q">${t('No channel is told yet.')} <a href=${href('/alerts/channels/new')}>${t('Add channel')}</a></p>`
+      return html`<p class="s q">${t('No channel is notified yet.')} <a href=${href('/alerts/channels/new')}>${t('Add channel')}</a></p>`
     const chosen = body.channels
     const toggle = (name: string): void => {
       const before = chosen ?? this.channels.map(channel => channel.name)

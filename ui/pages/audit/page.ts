@@ -73,7 +73,7 @@ export class PbPageAudit extends PbPage {
       return emptyState({
         icon: 'history',
         title: t('Nothing was recorded that matches'),
-        text: t('Names are taken whole, as they stand in the list.'),
+        text: t('Enter whole names, as they are in the list.'),
       })
     const columns: readonly Column<AuditEntry>[] = [
       { id: 'at', head: t('When'), cell: entry => html`<pb-time .at=${entry.at}></pb-time>` },

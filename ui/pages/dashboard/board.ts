@@ -31,14 +31,14 @@ export class PbBoard extends PbElement {
   readonly #data = new Resource<DashboardData>(this, {
     read: signal =>
       api.get(`/api/monitoring/dashboards/${segment(this.ref)}/data`, {
-        query: { range: this.range, scope: this.#asked },
+        query: { range: this.range, scope: this.#scopeQuery },
         signal,
       }),
     key: () => (this.ref === 'new' ? undefined : [this.ref, this.range, this.scope]),
     everyMs: EVERY_MS,
   })
 
-  get #asked(): string | undefined {
+  get #scopeQuery(): string | undefined {
     return this.scope === 'visible' ? undefined : this.scope
   }
 
@@ -73,7 +73,7 @@ export class PbBoard extends PbElement {
       type: widget.type,
       query: widget.query,
       range: this.range,
-      ...(this.#asked ? { scope: this.#asked } : {}),
+      ...(this.#scopeQuery ? { scope: this.#scopeQuery } : {}),
     }
     try {
       const answer = await api.post<WidgetAnswer>('/api/monitoring/query', { body })

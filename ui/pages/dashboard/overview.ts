@@ -42,7 +42,7 @@ class PbDashboardOverview extends PbElement {
   declare query: URLSearchParams
   readonly #data = new Resource<Data>(this, {
     read: async signal => {
-      const scope = this.#asked
+      const scope = this.#scopeQuery
       const [overview, servers, rules] = await Promise.all([
         inTurn(() => api.get<Overview>('/api/monitoring/overview', { query: { range: this.range, scope }, signal })),
         readAll<ServerRecord>('/api/servers', { scope: this.scope }, signal),
@@ -56,7 +56,7 @@ class PbDashboardOverview extends PbElement {
   })
   readonly #calls = new Resource<Calls>(this, {
     read: async signal => {
-      const query = { range: this.range, step: rangeOf(this.range).step, scope: this.#asked }
+      const query = { range: this.range, step: rangeOf(this.range).step, scope: this.#scopeQuery }
       const [metrics, health] = await Promise.all([
         inTurn(() => api.get<Metrics>('/api/monitoring/metrics', { query, signal })),
         api.get<Health>('/health', { signal }),
@@ -68,7 +68,7 @@ class PbDashboardOverview extends PbElement {
   })
   readonly #activity = new Resource<Page<ActivityCall>>(this, {
     read: signal =>
-      inTurn(() => api.get('/api/monitoring/activity', { query: { limit: 6, scope: this.#asked }, signal })),
+      inTurn(() => api.get('/api/monitoring/activity', { query: { limit: 6, scope: this.#scopeQuery }, signal })),
     key: () => this.scope,
     everyMs: EVERY_MS,
   })
@@ -77,7 +77,7 @@ class PbDashboardOverview extends PbElement {
     everyMs: EVERY_MS,
   })
 
-  get #asked(): string | undefined {
+  get #scopeQuery(): string | undefined {
     return this.scope === 'visible' ? undefined : this.scope
   }
 

@@ -40,7 +40,7 @@ export class PbGroupMembers extends PbElement {
   declare search: string
   /** The tool whose name is being changed, as `server\ntool`. */
   declare renaming: string | undefined
-  readonly #asked = new Set<string>()
+  readonly #requested = new Set<string>()
 
   constructor() {
     super()
@@ -51,13 +51,13 @@ export class PbGroupMembers extends PbElement {
 
   protected override updated(changed: PropertyValues): void {
     super.updated(changed)
-    for (const { server } of this.draft.members) if (!this.#asked.has(server)) void this.#read(server)
+    for (const { server } of this.draft.members) if (!this.#requested.has(server)) void this.#read(server)
     if (changed.has('renaming') && this.renaming !== undefined)
       this.querySelector<HTMLInputElement>('.alias-in')?.focus()
   }
 
   async #read(server: string): Promise<void> {
-    this.#asked.add(server)
+    this.#requested.add(server)
     // For a public server of another user, or a removed one, the tools are not available.
     const tools = await readAll<ToolRecord>(`${serverPath(server)}/tools`, {}).catch(() => [])
     this.tools = new Map(this.tools).set(server, tools)

@@ -61,7 +61,7 @@ export class LogFeed implements ReactiveController {
   #times: number[] = []
   #unsubscribe: (() => void) | undefined
   #fill: ReturnType<typeof setTimeout> | undefined
-  #heard = false
+  #hasEvents = false
   #lastAt = ''
 
   constructor(host: ReactiveControllerHost, view: () => LogView) {
@@ -163,13 +163,13 @@ export class LogFeed implements ReactiveController {
   }
 
   #liveRows(): readonly LogRow[] {
-    return this.#heard ? this.rows : []
+    return this.#hasEvents ? this.rows : []
   }
 
   #follow(): void {
     this.rows = []
     this.cut = false
-    this.#heard = false
+    this.#hasEvents = false
     const startedAt = new Date(Date.now() - FILL_MS).toISOString()
     this.#lastAt = startedAt
     this.#unsubscribe = live.subscribe(
@@ -196,8 +196,8 @@ export class LogFeed implements ReactiveController {
   #event({ event, data, owner }: LiveEvent): void {
     if (event !== 'log.record') return
     const record = data as LogRecord
-    if (!this.#heard) {
-      this.#heard = true
+    if (!this.#hasEvents) {
+      this.#hasEvents = true
       // The stream has only just started: records logged since the search are stored by the time of this request.
       clearTimeout(this.#fill)
       const since = this.#lastAt

@@ -24,7 +24,7 @@ export class PbLogHelp extends PbElement {
 
   #body(): unknown {
     const rows: readonly (readonly [string, string])[] = [
-      ['timeout', t('the word stands in the message or in another text')],
+      ['timeout', t('the word is in the message or in another text')],
       ['"connection refused"', t('a phrase, as written')],
       ['server:github', t('a field has this value')],
       ['level:(ERROR or WARN)', t('one of several values')],

@@ -230,8 +230,8 @@ function holds(record: LogRecord, { field, op, values }: QueryTerm): boolean {
 function isServer({ server }: LogRecord, wanted: string): boolean {
   if (server === undefined) return false
   const name = folded(server)
-  const asked = folded(wanted)
-  return name === asked || asked.endsWith(`~${name}`) || name.endsWith(`~${asked}`)
+  const wantedName = folded(wanted)
+  return name === wantedName || wantedName.endsWith(`~${name}`) || name.endsWith(`~${wantedName}`)
 }
 
 function isText(name: string, value: unknown, wanted: string): boolean {

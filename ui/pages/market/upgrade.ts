@@ -77,7 +77,7 @@ export class PbUpgrade extends PbElement {
     const sameCommand = JSON.stringify(argv) === JSON.stringify(argvBefore)
     const changes = plan.changes.filter(({ pointer }) => !/^\/(?:command|args)\b/.test(pointer) || argv.length === 0)
     return html`<p class="s">${t('From {from} to {to}.', { from: plan.from, to: plan.to })} ${
-      plan.reconnects ? t('The server connects anew.') : t('The server is off and stays off.')
+      plan.reconnects ? t('The server reconnects.') : t('The server is off and stays off.')
     }</p>${plan.warnings.map(text => html`<div class="callout warn">${icon('triangle-alert')}<p>${hubWords(text)}</p></div>`)}${plan.conflicts.map(
       conflict => this.#conflict(conflict),
     )}${inputs.added.map(input => this.#input(input))}${

@@ -58,8 +58,8 @@ class PbPageMonitoring extends PbPage {
   }
 
   get #everySeconds(): number {
-    const asked = Number(this.view('refresh') ?? 15)
-    return REFRESHES.includes(asked) ? asked : 15
+    const seconds = Number(this.view('refresh') ?? 15)
+    return REFRESHES.includes(seconds) ? seconds : 15
   }
 
   override crumbs() {
@@ -111,11 +111,11 @@ class PbPageMonitoring extends PbPage {
         : await Promise.all(
             ['avg', 'p95', 'p99'].map(name => ask('chart', `${name}_response_time${selector} step ${range.step}`)),
           )
-    const asked = calls && toolTimes ? ofTool(metrics, calls, toolTimes) : metrics
+    const shownMetrics = calls && toolTimes ? ofTool(metrics, calls, toolTimes) : metrics
     return {
-      ...{ range, metrics: asked, overview, resources, rules, p50, bySplit, tools },
+      ...{ range, metrics: shownMetrics, overview, resources, rules, p50, bySplit, tools },
       startedAtMs: Date.now() - health.uptimeMs,
-      lines: callLines(asked, range.stepMs, Date.now() - health.uptimeMs),
+      lines: callLines(shownMetrics, range.stepMs, Date.now() - health.uptimeMs),
     }
   }
 

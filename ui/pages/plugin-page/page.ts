@@ -70,7 +70,7 @@ export class PbPagePlugin extends PbPage {
       return emptyState({
         icon: 'rotate-cw',
         title: t('The plugin has a newer page'),
-        action: html`<button type="button" class="btn pri" @click=${() => location.reload()}>${t('Load the console anew')}</button>`,
+        action: html`<button type="button" class="btn pri" @click=${() => location.reload()}>${t('Reload the console')}</button>`,
       })
     }
     return this.#element ? html`<div class="plugin-page" lang=${language}>${this.#element}</div>` : skeleton(4)

@@ -28,7 +28,7 @@ export function outcomeMark(outcome: Outcome): { readonly icon: string; readonly
 /** The outcome in one line, for the history. */
 export function outcomeLine({ outcome, input }: Run): string {
   if (outcome === undefined) return t('Running')
-  if (outcome.kind === 'cancelled') return t('Cancelled by you, the server was told')
+  if (outcome.kind === 'cancelled') return t('Cancelled by you; the server was notified')
   if (outcome.kind === 'rpc') return t('The server answered: {message}', { message: outcome.message })
   if (outcome.kind !== 'result') return errorText(outcome.error)
   const text = outcome.result.content?.find(({ type }) => type === 'text')?.text
@@ -57,7 +57,7 @@ export function outcomeView(run: Run, view: ResultView, choose: (view: ResultVie
 
 function body(outcome: Outcome, view: ResultView): unknown {
   if (outcome.kind === 'cancelled')
-    return html`<p class="s q">${t('The server was told. What it has done stays done.')}</p>`
+    return html`<p class="s q">${t('The server was notified. Its finished work is not undone.')}</p>`
   if (outcome.kind === 'rpc')
     return html`<div class="callout bad" role="alert">${icon('unplug')}<div class="grow stack t"><p><b>${outcome.message}</b></p><p class="xs q"><code>${outcome.code}</code> ${t('This is an error of the protocol, not of the tool: the call did not get through to it.')}</p>${
       outcome.data === undefined ? nothing : html`<pb-json .value=${outcome.data}></pb-json>`

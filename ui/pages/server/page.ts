@@ -101,7 +101,7 @@ class PbPageServer extends PbPage {
         : html`<button type="button" class="btn pri" ?disabled=${isOff || needsReview} @click=${act('start')}>${icon('play')}${this.busy === 'start' ? t('Starting') : t('Start server')}</button>`
     }${menu(t('More actions'), [
       { label: again, icon: 'rotate-cw', disabled: isOff || !runs, action: act('restart') },
-      { label: t('Read its lists anew'), icon: 'list-restart', disabled: isOff || !runs, action: act('refresh') },
+      { label: t('Refresh its lists'), icon: 'list-restart', disabled: isOff || !runs, action: act('refresh') },
       { label: t('Settings'), icon: 'settings-2', action: () => this.#open('settings') },
       {
         label: t('Delete server'),
@@ -169,7 +169,7 @@ class PbPageServer extends PbPage {
         : html`<div class="callout">${icon('eye')}<p>${t('This server belongs to {owner}. You can use it; only its owner changes it.', { owner: server.owner })}</p></div>`
     }${
       server.origin === 'file'
-        ? html`<div class="callout">${icon('file-text')}<p>${t('This server stands in the settings file. Change it there: the hub takes edits of the file over by itself.')}</p></div>`
+        ? html`<div class="callout">${icon('file-text')}<p>${t('This server is in the settings file. Change it there: the hub applies edits of the file by itself.')}</p></div>`
         : nothing
     }${review ? this.#review(server, review) : nothing}`
   }

@@ -144,7 +144,7 @@ export class PbServerTools extends PbElement {
         action: () => void this.#toggle(tool),
       },
       {
-        label: t('Rename or describe anew'),
+        label: t('Change name or description'),
         icon: 'pencil',
         disabled,
         action: () => {

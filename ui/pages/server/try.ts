@@ -130,7 +130,7 @@ export class PbTryTool extends PbElement {
   #bar(): unknown {
     if (this.#running)
       return html`<div class="runbar row"><button type="button" class="btn" @click=${() => this.#abort?.()}>${icon('square')}${t('Cancel')}</button><kbd class="wide">Esc</kbd><span class="hint">${t(
-        'The server is told; what it has done stays done.',
+        'The server is notified; its finished work is not undone.',
       )}</span></div>`
     const off = this.#refusal()
     return html`<div class="runbar row wrap"><button type="submit" class="btn pri" ?disabled=${off !== undefined}>${icon('play')}${t('Run tool')}</button><kbd class="wide">Ctrl ↵</kbd><button type="button" class="btn ghost"

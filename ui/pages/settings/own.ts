@@ -137,7 +137,7 @@ export class PbOwnSettings extends PbElement {
         await api.patch<OwnSettings>('/api/settings', { body: { hostedKeys: { [platform.name]: key } } }),
       )
       form.reset()
-      toast(t('The key is saved; servers of {platform} connect anew with it', { platform: platform.label }))
+      toast(t('The key is saved; servers of {platform} reconnect with it', { platform: platform.label }))
     })
   }
 

@@ -104,7 +104,7 @@ export class PbSetup extends PbElement {
 
   #addressForm(): unknown {
     const locked = this.sources?.publicUrl?.locked === true
-    return html`<h1>${t('How clients reach the hub')}</h1><p class="s q">${t('This page came from {url}. Behind a proxy, clients may need another address; it stands in what they are given.', { url: location.origin })}</p>
+    return html`<h1>${t('How clients reach the hub')}</h1><p class="s q">${t('This page came from {url}. Behind a proxy, clients may need another address; it is used in the configurations that they get.', { url: location.origin })}</p>
       <form class="stack l mt2" @submit=${this.#address}><div class="field"><label class="lbl" for="url">${t('Public URL')}</label><input id="url" class="in big code" type="url" ?disabled=${locked} .value=${this.url} @input=${(
         event: InputEvent,
       ) => {

@@ -35,11 +35,11 @@ export class PbRemoveUser extends PbElement {
   declare heir: string
   declare typed: string
   declare error: ApiError | undefined
-  #asked: string | undefined
+  #requestedId: string | undefined
 
   protected override updated(): void {
-    if (this.user?.id === this.#asked) return
-    this.#asked = this.user?.id
+    if (this.user?.id === this.#requestedId) return
+    this.#requestedId = this.user?.id
     this.owned = undefined
     this.error = undefined
     this.what = 'transfer'

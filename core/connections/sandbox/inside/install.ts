@@ -68,7 +68,7 @@ function installPython(): { command: string[]; installed: string } {
   return { command: [path], installed: installed.replace(' v', '@') }
 }
 
-/** What a project in the folder needs, into its own environment; the project itself is run from its files. */
+/** Installs the dependencies of a project in the folder into its own environment; the project itself is run from its files. */
 function installProject(): { command: string[]; installed: string } {
   call(['uv', 'sync', '--quiet', '--no-dev', '--no-install-project', '--directory', folder])
   return { command: ['uv'], installed: 'the packages of its project' }

@@ -11,7 +11,7 @@ const REFUSED_RETRY_MS = 10 * 60_000
 /** The longest wait that a server can ask for (`Retry-After`). */
 const ASKED_WAIT_MS = 60 * 60_000
 const FAULTS_UNTIL_ALONE = 3
-/** Up to so many lost sessions a minute, a server restarts or scales; beyond that it keeps no sessions. */
+/** Most sessions that a server may lose in a minute by restarting or scaling; beyond that it keeps no sessions. */
 const SESSIONS_A_MINUTE = 20
 
 /** Errors that only a change of the configuration, of a role or of the plugins can fix: no attempt is repeated. */

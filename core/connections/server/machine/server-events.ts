@@ -2,7 +2,7 @@ import type { ErrorCode, WireError } from '../../../contract/errors.ts'
 import type { ConnectionState } from '../../../contract/records.ts'
 
 /**
- * Where one server is in its life, with the state that is published for it:
+ * The phase of one server's life, with the state that is published for it:
  *
  * - `loading` (connecting): it should run, and what earlier runs of the hub have stored of it is being read
  * - `stopped` (offline): it should not run
@@ -29,24 +29,24 @@ export const SERVER_PHASES = [
 ] as const
 export type ServerPhase = (typeof SERVER_PHASES)[number]
 
-/** What the state machine of one server remembers. */
+/** The memory of one server's state machine. */
 export interface MachineState {
   readonly phase: ServerPhase
   /** True when the server should run. */
   readonly wanted: boolean
   /** True while connected only to read the lists of a lazy server: it sleeps again when no call comes. */
   readonly listsOnly: boolean
-  /** How often its connection was opened. */
+  /** Number of times that its connection was opened. */
   readonly connections: number
   /** Failed attempts since it was last connected. */
   readonly attempts: number
-  /** While it waits for the next attempt: a call starts it at once. */
+  /** True when a call starts the next attempt at once, instead of waiting for its time. */
   readonly wakes?: boolean
   /** Code of the published reason. */
   readonly reasonCode?: ErrorCode
 }
 
-/** What follows an end or a failed attempt. `delayMs` undefined: no automatic retry. */
+/** The step after an end or a failed attempt. `delayMs` undefined: no automatic retry. */
 export type Verdict =
   /** The next attempt begins now; `reason` is published where there is one. */
   | { readonly kind: 'now'; readonly reason?: WireError }
@@ -94,7 +94,7 @@ export type ServerEvent =
   | { readonly type: 'unusable' }
   | { readonly type: 'ended'; readonly verdict: Verdict }
 
-/** What is to be done, in this order, by the objects of the server. */
+/** One effect, carried out by the objects of the server. Effects of a transition run in order. */
 export type ServerEffect =
   /** Publishes the state. `reason` 'kept': the one that is published now stays. */
   | {

@@ -265,7 +265,7 @@ function end(reason: WireError, ends: Ends = 'at-once'): readonly ServerEffect[]
   ]
 }
 
-/** What follows the end of a connection or a failed attempt. */
+/** The transition after the end of a connection or a failed attempt. */
 function follow(state: MachineState, verdict: Verdict): Transition {
   if (verdict.kind === 'now') {
     const { reason } = verdict

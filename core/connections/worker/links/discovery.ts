@@ -25,8 +25,8 @@ export function readDiscovery(result: JsonValue): Handshake {
     throw new HubError('upstream_protocol', 'The server answered server/discover with no list of its versions')
   }
   if (!supportedVersions.includes(MODERN_VERSION)) {
-    const said = cutShort(JSON.stringify(supportedVersions), 200)
-    throw new HubError('upstream_protocol', `The server speaks ${said} and not ${MODERN_VERSION}`, {
+    const versions = cutShort(JSON.stringify(supportedVersions), 200)
+    throw new HubError('upstream_protocol', `The server speaks ${versions} and not ${MODERN_VERSION}`, {
       data: { supported: supportedVersions },
     })
   }

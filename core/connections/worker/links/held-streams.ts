@@ -1,11 +1,13 @@
 import type { JsonValue } from '../../../contract/json.ts'
 
 /**
- * How long a replaced stream is still read: longer than its last notifications may be in flight. The streams are
- * separate connections, so they may arrive after the new stream's acknowledgement.
+ * Time for which a replaced stream is still read: longer than its last notifications may be in flight. The streams are separate
+ * connections, so they may arrive after the new stream's acknowledgement.
  */
 const OVERLAP_MS = 500
-/** How long a replaced stream that was the first with a notification is kept for the other one's copy, which is no news. */
+/**
+ * Time for which a replaced stream that delivered a notification first is kept, so that the other stream's copy is recognized.
+ */
 const COPY_MS = 250
 /** A replaced stream that always has something new is kept no longer than this. */
 const LONGEST_OVERLAP_MS = 2_000
@@ -19,9 +21,9 @@ interface HeldStream {
   readonly id: number
   readonly uris: ReadonlySet<string>
   readonly sinceMs: number
-  /** How often each notification arrived on it. */
+  /** Number of times that each notification arrived on it. */
   readonly counts: Map<string, number>
-  /** When a notification arrived on it first, before the other streams. */
+  /** Time at which a notification last arrived on it before it arrived on the other streams. */
   newsAtMs: number
 }
 

@@ -59,7 +59,7 @@ export function readPlainResult(text: string): (IncomingResult & { readonly id: 
   }
 }
 
-/** Where the result stands, and the id beside it. */
+/** The bounds of the result in the text, and the id beside it. */
 interface Layout {
   readonly id: number
   readonly from: number
@@ -173,10 +173,10 @@ function classifyResponse(id: JsonValue, value: JsonObject, text: string): Incom
   if (isJsonObject(value.error) && Number.isSafeInteger(value.error.code) && typeof value.error.message === 'string') {
     return { kind: 'error', id, text: memberText(text, 'error') }
   }
-  const said = cutShort(JSON.stringify(value.error), 200)
+  const shown = cutShort(JSON.stringify(value.error), 200)
   return {
     kind: 'bad',
-    detail: `an error without a whole number as "code" and a text as "message": ${said}`,
+    detail: `an error without a whole number as "code" and a text as "message": ${shown}`,
     ...broken,
   }
 }

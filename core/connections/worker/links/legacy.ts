@@ -193,15 +193,15 @@ export class LegacyLink extends McpLink {
   }
 }
 
-/** What `initialize` is sent with. */
+/** The parameters of one `initialize`. */
 interface Attempt {
   readonly version: string
   readonly capabilities: JsonObject
 }
 
 /**
- * What to ask with after a refusal: without extensions where a server takes no capability that it does not know, and says
- * so; else with another version. Undefined when nothing is left.
+ * Returns the next attempt after a refusal: one without extensions when the error names them, since some servers reject unknown
+ * capabilities; else one with another version. Undefined when nothing is left to try.
  */
 function nextAttempt({ version, capabilities }: Attempt, error: unknown): Attempt | undefined {
   if (!(error instanceof HubError)) return undefined
@@ -223,10 +223,10 @@ function readHandshake(result: JsonValue): Handshake {
   const { serverInfo, capabilities, instructions } = result
   const protocolVersion = result.protocolVersion === DRAFT_VERSION ? LEGACY_VERSIONS[0] : result.protocolVersion
   if (typeof protocolVersion !== 'string' || !LEGACY_VERSIONS.some(known => known === protocolVersion)) {
-    const said = cutShort(JSON.stringify(protocolVersion ?? null), 60)
+    const shown = cutShort(JSON.stringify(protocolVersion ?? null), 60)
     throw new HubError(
       'upstream_protocol',
-      `The server answered initialize with protocol version ${said}; the hub speaks ${LEGACY_VERSIONS.join(', ')}`,
+      `The server answered initialize with protocol version ${shown}; the hub speaks ${LEGACY_VERSIONS.join(', ')}`,
     )
   }
   return {

@@ -3,7 +3,7 @@ import type { FromWorker, OpenedMessage } from '../../protocol.ts'
 import type { Deadlines } from '../deadlines.ts'
 import type { ListPaces } from '../lists/list-paces.ts'
 
-/** What a link gets from its worker. */
+/** The parts of its worker that a link uses. */
 export interface LinkContext {
   readonly version: string
   readonly deadlines: Deadlines

@@ -7,7 +7,7 @@ import { HeldStreams } from './held-streams.ts'
 const GATHER_MS = 20
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 60_000
-/** How long the first reading of the lists waits for the stream with their changes. */
+/** Longest wait of the first reading of the lists for the stream with their changes. */
 const FIRST_STREAM_MS = 1_000
 /** Lifetime after which a stream counts as stable: its successor is opened at once. */
 const SOUND_MS = 5_000

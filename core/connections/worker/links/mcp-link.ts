@@ -223,8 +223,8 @@ export abstract class McpLink extends BaseLink {
     if (!normalized) return result
     if (!this.#saidForms) {
       this.#saidForms = true
-      const said = `A result of ${method} has a form that MCP does not have, such as null or a number in place of a text; it is normalized`
-      this.log('warn', said)
+      const warning = `A result of ${method} has a form that MCP does not have, such as null or a number in place of a text; it is normalized`
+      this.log('warn', warning)
     }
     return normalized
   }

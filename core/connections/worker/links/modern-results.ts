@@ -14,8 +14,8 @@ export function legacyResult(text: string, value: JsonObject): string {
   const all = members(text)
   const kept = all.filter(({ key }) => !MODERN_ONLY.has(key) && !(unstructured && key === 'structuredContent'))
   if (!unstructured) return kept.length === all.length ? text : joined(kept.map(member => source(text, member)))
-  const said = all.findLast(({ key }) => key === 'structuredContent')
-  const asText = said ? text.slice(said.valueFrom, said.to).trim() : ''
+  const structured = all.findLast(({ key }) => key === 'structuredContent')
+  const asText = structured ? text.slice(structured.valueFrom, structured.to).trim() : ''
   const parts = kept.filter(({ key }) => key !== 'content').map(member => source(text, member))
   const content = all.findLast(({ key }) => key === 'content')
   return joined([contentWith(text, content, value, asText), ...parts])

@@ -140,7 +140,7 @@ export class ModernLink extends McpLink {
     }
   }
 
-  /** Where a request has its own stream, closing it cancels the request; otherwise a notification does. */
+  /** Cancels a request: by closing its stream where it has its own, otherwise by a notification. */
   protected sendCancelled(id: number, reason: string): void {
     const { link } = this
     if (link?.abandoned) return link.abandoned(id)
@@ -154,11 +154,11 @@ export class ModernLink extends McpLink {
       const form = resultType === 'task' ? 'task' : 'input'
       this.context.frame({ kind: 'result', id, form, text: result.text })
     } else if (resultType !== 'complete') {
-      const said = cutShort(JSON.stringify(resultType), 80)
+      const shown = cutShort(JSON.stringify(resultType), 80)
       this.fail(
         id,
         'upstream_protocol',
-        `The server answered with a result of the type ${said}, which nobody asked for`,
+        `The server answered with a result of the type ${shown}, which nobody asked for`,
       )
     } else {
       const { text, value } = this.normalized(call, result)

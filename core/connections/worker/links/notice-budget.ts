@@ -8,7 +8,7 @@ const LOGS_AT_ONCE = 500
 /** Main parses each notification. */
 const CHARACTERS_PER_SECOND = 1024 * 1024
 const CHARACTERS_AT_ONCE = 4 * 1024 * 1024
-/** How long dropped notifications are counted before a warning is sent. */
+/** Time for which dropped notifications are counted before a warning is sent. */
 const TELL_MS = 1_000
 
 /**
@@ -96,7 +96,7 @@ class NoticeBudget {
     return false
   }
 
-  /** How many were dropped since the last call. */
+  /** Number of items dropped since the last call. */
   takeDropped(): number {
     const dropped = this.#dropped
     this.#dropped = 0

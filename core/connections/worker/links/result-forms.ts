@@ -30,8 +30,8 @@ const NORMALIZERS: Readonly<Record<string, Normalize>> = {
 }
 
 /**
- * What is kept of a call to normalize its result: `text` is the request as the hub wrote it. A call of `tools/call`, which is
- * nearly every one, is not parsed.
+ * Returns the parts of a call that are needed to normalize its result. `text` is the request as the hub wrote it. A
+ * `tools/call`, which nearly every request is, is not parsed.
  */
 export function formOf(text: string): Pick<TakenCall, 'method' | 'uri'> {
   const at = text.indexOf(METHOD) + METHOD.length

@@ -3,7 +3,7 @@ import type { AnswerIo, LongMessage, TransportDefinition, TransportIo } from '..
 import type { ResultStyle } from '../../protocol/frames.ts'
 import type { LinkLimits, ListKind } from '../../protocol.ts'
 
-/** What the worker provides for a link's transport. */
+/** Functions that the worker provides for a link's transport. */
 export type LinkIo = Pick<TransportIo, 'fetch' | 'connect' | 'child'> & Pick<AnswerIo, 'reach'>
 
 /** One connection to one upstream inside a worker, whatever the upstream speaks. Its events go to its context. */

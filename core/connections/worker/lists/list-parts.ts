@@ -10,7 +10,7 @@ interface KnownItem {
   readonly index: number
 }
 
-/** What main has of each list, by key, so that only changes are sent. */
+/** The items of each list that main has, by key, so that only changes are sent. */
 export class KnownItems {
   readonly #lists = new Map<ListKind, Map<string, KnownItem>>()
   readonly #next = new Map<ListKind, Map<string, KnownItem> | undefined>()

@@ -20,7 +20,7 @@ export interface DashboardRoutesDeps extends Omit<WidgetDeps, 'registry'> {
 
 const path = '/api/monitoring/dashboards'
 const tag = 'monitoring'
-const asked = { range: rangeField('1h'), scope: scopeField }
+const rangeAndScope = { range: rangeField('1h'), scope: scopeField }
 
 /** Dashboards, and what their widgets show. */
 export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
@@ -43,7 +43,7 @@ export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
       access: 'user',
       tag,
       params: refParams,
-      query: z.strictObject(asked),
+      query: z.strictObject(rangeAndScope),
       summary: 'What the widgets of a dashboard show, of your servers',
       responses: {
         200: { description: 'One answer for each widget', schema: shapes.dashboardData, example: shapes.dataExample },
@@ -74,7 +74,7 @@ export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
       access: 'user',
       tag,
       reads: true,
-      body: z.strictObject({ type: shapes.widgetType, query: z.string().max(512), ...asked }).meta({
+      body: z.strictObject({ type: shapes.widgetType, query: z.string().max(512), ...rangeAndScope }).meta({
         examples: [{ type: 'chart', query: 'request_count by server over 1h', range: '1h' }],
       }),
       summary: 'What a widget with this query would show',

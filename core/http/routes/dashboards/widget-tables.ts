@@ -52,8 +52,8 @@ export function tableOf(
 async function serverTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked): Promise<Table> {
   const all = isAdmin(actor) && !mine
   const records = await deps.registry.servers.list(actor, { scope: all ? 'all' : 'mine' })
-  const asked = { kinds: ['tool_execution'], by: 'server', rangeMs, limit: 10_000, mine } as const
-  const { measures } = await storedHistory(deps.history).for(actor).measure(asked)
+  const query = { kinds: ['tool_execution'], by: 'server', rangeMs, limit: 10_000, mine } as const
+  const { measures } = await storedHistory(deps.history).for(actor).measure(query)
   const use = new Map(measures.map(measure => [measure.serverId, measure]))
   const rows = records.map(record => {
     const { state, since, reason } = deps.upstreams.status(record.id, record)
@@ -75,8 +75,8 @@ async function serverTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Ask
 async function toolTable(deps: TableDeps, { actor, mine, rangeMs, limit, server: only }: Asked): Promise<Table> {
   const record = only === undefined ? undefined : await deps.registry.servers.resolve(actor, only, 'edit')
   const of = record ? { serverId: record.id } : {}
-  const asked = { kinds: ['tool_execution'], by: 'tool', rangeMs, limit: limit + 1, mine, ...of } as const
-  const { measures } = await storedHistory(deps.history).for(actor).measure(asked)
+  const query = { kinds: ['tool_execution'], by: 'tool', rangeMs, limit: limit + 1, mine, ...of } as const
+  const { measures } = await storedHistory(deps.history).for(actor).measure(query)
   // Rows beyond the limits of the history are counted without a server.
   const rows = measures.filter(({ serverId }) => serverId !== '').slice(0, limit)
   const serverOf = await serverLabels(deps.registry, actor, rows)
@@ -90,8 +90,8 @@ async function toolTable(deps: TableDeps, { actor, mine, rangeMs, limit, server:
 }
 
 async function userTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked): Promise<Table> {
-  const asked = { only: 'calls', by: 'user', rangeMs, limit, mine } as const
-  const { counts } = await storedHistory(deps.history).for(actor).count(asked)
+  const query = { only: 'calls', by: 'user', rangeMs, limit, mine } as const
+  const { counts } = await storedHistory(deps.history).for(actor).count(query)
   const rows = counts.map(async ({ userId = '', count: calls, failed }) => {
     const user = await deps.registry.users.byId(userId)
     return [user?.name ?? userId, calls, failed]
@@ -100,8 +100,8 @@ async function userTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked
 }
 
 async function errorTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked): Promise<Table> {
-  const asked = { only: 'errors', by: 'code', rangeMs, limit, mine } as const
-  const { counts } = await storedHistory(deps.history).for(actor).count(asked)
+  const query = { only: 'errors', by: 'code', rangeMs, limit, mine } as const
+  const { counts } = await storedHistory(deps.history).for(actor).count(query)
   return {
     columns: [{ name: 'code' }, count('error_record_count')],
     rows: counts.map(({ code = '', count: n }) => [code, n]),

@@ -186,8 +186,8 @@ function answer(tool: string, outcome: Outcome, headers: Headers): Reply {
   const result = parseExact(String(resultText))
   if (!isPlainObject(result)) throw new HubError('upstream_protocol', `The tool ${quoteName(tool)} answered no object`)
   if (result.isError === true) {
-    const said = onlyText(result.content) ?? 'It gave no reason'
-    throw new HubError('tool_failed', `The tool ${quoteName(tool)} failed: ${cutShort(said, MESSAGE_CHARACTERS)}`)
+    const reason = onlyText(result.content) ?? 'It gave no reason'
+    throw new HubError('tool_failed', `The tool ${quoteName(tool)} failed: ${cutShort(reason, MESSAGE_CHARACTERS)}`)
   }
   return { text: JSON.stringify(plainAnswer(result)) }
 }
@@ -223,9 +223,9 @@ function onlyText(content: JsonValue | undefined): string | undefined {
 }
 
 function upstreamError(tool: string, { code, message }: { readonly code: number; readonly message: string }): HubError {
-  const said = cutShort(message, MESSAGE_CHARACTERS)
-  if (code !== -32_602) return new HubError('tool_failed', `The server of ${quoteName(tool)} answered: ${said}`)
+  const detail = cutShort(message, MESSAGE_CHARACTERS)
+  if (code !== -32_602) return new HubError('tool_failed', `The server of ${quoteName(tool)} answered: ${detail}`)
   return new HubError('validation_failed', `The tool ${quoteName(tool)} refused its arguments`, {
-    errors: [{ pointer: '#', code: 'format', detail: said }],
+    errors: [{ pointer: '#', code: 'format', detail }],
   })
 }

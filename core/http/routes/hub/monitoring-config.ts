@@ -157,8 +157,8 @@ export function monitoringConfigRoutes(deps: MonitoringConfigDeps): Route[] {
         const stored = await deps.registry.settings.allSystem()
         const now = systemSettings(deps.config, stored) as Partial<HubConfig>
         refuseChanged(body, await configFor(deps, actor))
-        const asked = settingsOf(body, now)
-        const settings = readSettings(changedOf(deps.config, stored, asked, now), pointerOf)
+        const requested = settingsOf(body, now)
+        const settings = readSettings(changedOf(deps.config, stored, requested, now), pointerOf)
         refuseLocked(deps.config, Object.keys(settings) as Key[])
         await deps.registry.settings.setSystem(actor, settings, writeOptions(request.headers))
         if (Object.keys(settings).length === 0) return reply(deps, actor)
@@ -202,14 +202,14 @@ async function configFor(deps: MonitoringConfigDeps, actor: UserActor) {
 function changedOf(
   config: ConfigView,
   stored: Readonly<Record<string, JsonValue>>,
-  asked: Readonly<Record<string, JsonValue>>,
+  requested: Readonly<Record<string, JsonValue>>,
   now: Partial<HubConfig>,
 ): Record<string, JsonValue> {
   const isSame = ([key, value]: [string, JsonValue]): boolean => {
     const shown = isAmount(key) ? writtenAmount(config, stored, key as Key) : now[key as Key]
     return isDeepStrictEqual(value, shown)
   }
-  return Object.fromEntries(Object.entries(asked).filter(entry => !isSame(entry)))
+  return Object.fromEntries(Object.entries(requested).filter(entry => !isSame(entry)))
 }
 
 /** Throws `validation_failed` with `read_only` for each part that is sent and differs from the answer. */

@@ -31,7 +31,7 @@ const call = z.object({
   tool: z.string().meta({ description: 'Empty for calls of several tools' }),
   status: z.string().meta({ description: '`success`, `error`, or the hub’s code' }),
   outcome: z.enum(CALL_OUTCOMES).optional().meta({ description: 'How it ended; absent in records of an earlier hub' }),
-  error: z.string().optional().meta({ description: 'What the caller was told, cut to 500 characters' }),
+  error: z.string().optional().meta({ description: 'Error text that the caller got, cut to 500 characters' }),
   note: z.string().optional().meta({ description: 'What the hub did to the call, as the arguments that it dropped' }),
   plugin: z.string().optional().meta({ description: 'The plugin that ended the call, where its outcome is `blocked`' }),
   clientName: z.string().optional().meta({ description: 'The MCP client; of own calls, and for administrators' }),

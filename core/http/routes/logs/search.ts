@@ -50,7 +50,7 @@ const record = z.looseObject({
   error: z
     .string()
     .optional()
-    .meta({ description: 'What the caller of a failed call was told, cut to 500 characters' }),
+    .meta({ description: 'Error text that the caller of a failed call got, cut to 500 characters' }),
   note: z.string().optional().meta({ description: 'What the hub did to a call, as the arguments that it dropped' }),
   plugin: z.string().optional().meta({ description: 'The plugin that ended a call, where its outcome is `blocked`' }),
   requestId: z.string().optional(),

@@ -235,7 +235,7 @@ export const upgradePlan = z.looseObject({
   missing: z.array(z.string()),
   warnings: z.array(z.string()),
   permissions: z.looseObject({ runs: z.boolean() }),
-  reconnects: z.boolean().meta({ description: 'The server is on, and connects anew' }),
+  reconnects: z.boolean().meta({ description: 'The server is on, and reconnects' }),
   planHash: z.string(),
 })
 

@@ -114,7 +114,7 @@ export function overviewRoutes(deps: OverviewDeps): Route[] {
         const mine = asksForOwn(actor, scope)
         const rangeMs = readRange(range)
         const history = storedHistory(deps.history).for(actor)
-        const asked = { rangeMs, ...(mine ? { mine } : {}) }
+        const filter = { rangeMs, ...(mine ? { mine } : {}) }
         const [firing, needs] = await Promise.all([
           deps.alerts.list(actor, { state: 'firing', limit: MOST_ALERTS, offset: 0 }),
           attentionOf(deps, actor, mine),
@@ -126,8 +126,8 @@ export function overviewRoutes(deps: OverviewDeps): Route[] {
             tools: toolsOf(deps, actor, mine),
             sessions: deps.mcp.sessions().filter(({ userId }) => seesAll(actor, mine) || userId === actor.userId)
               .length,
-            ...(await callsOf(history, asked)),
-            topUsers: await topUsers(deps, history, asked),
+            ...(await callsOf(history, filter)),
+            topUsers: await topUsers(deps, history, filter),
             alerts: { firing: firing.total, items: firing.items },
             attention: needs.slice(0, MOST_ATTENTION),
           },
@@ -150,8 +150,8 @@ function toolsOf({ upstreams }: OverviewDeps, actor: UserActor, mine: boolean): 
     .reduce((sum, { serverId }) => sum + (upstreams.catalog(serverId)?.tools.length ?? 0), 0)
 }
 
-async function callsOf(history: ActorHistory, asked: Asked) {
-  const question = { ...asked, kinds: ['tool_execution'] as const }
+async function callsOf(history: ActorHistory, filter: Asked) {
+  const question = { ...filter, kinds: ['tool_execution'] as const }
   const { from, to, measures } = await history.measure({ ...question, by: 'kind', limit: 1 })
   const servers = await history.measure({ ...question, by: 'server', limit: TOP + 1 })
   const tools = await history.measure({ ...question, by: 'tool', limit: TOP + 1 })
@@ -183,8 +183,8 @@ function useOf({ count: requests, failed: errors, avgMs }: Pick<Measure, 'count'
   return { requests, errors, avg: shown(avgMs) }
 }
 
-async function topUsers({ registry }: OverviewDeps, history: ActorHistory, asked: Asked) {
-  const { counts } = await history.count({ ...asked, only: 'calls', by: 'user', limit: TOP })
+async function topUsers({ registry }: OverviewDeps, history: ActorHistory, filter: Asked) {
+  const { counts } = await history.count({ ...filter, only: 'calls', by: 'user', limit: TOP })
   return Promise.all(
     counts.map(async ({ userId = '', count: requests, failed: errors }) => {
       const user = await registry.users.byId(userId)

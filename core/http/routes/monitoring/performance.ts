@@ -126,13 +126,18 @@ export function performanceRoutes(deps: PerformanceDeps): Route[] {
         const stepMs = step === undefined ? undefined : readStep('step', step, rangeMs)
         const record = ref === undefined ? undefined : await deps.registry.servers.resolve(actor, ref, 'edit')
         const mine = asksForOwn(actor, scope)
-        const asked = { rangeMs, ...(record ? { serverId: record.id } : {}), ...(mine ? { mine } : {}) }
+        const filter = { rangeMs, ...(record ? { serverId: record.id } : {}), ...(mine ? { mine } : {}) }
         const history = storedHistory(deps.history).for(actor)
-        const { from, to, measures } = await history.measure({ ...asked, kinds: DURATION_KINDS, by: 'kind', limit: 10 })
+        const { from, to, measures } = await history.measure({
+          ...filter,
+          kinds: DURATION_KINDS,
+          by: 'kind',
+          limit: 10,
+        })
         const steps =
           stepMs === undefined
             ? undefined
-            : await history.measure({ ...asked, kinds: ['tool_execution'], by: 'kind', stepMs, limit: 10_001 })
+            : await history.measure({ ...filter, kinds: ['tool_execution'], by: 'kind', stepMs, limit: 10_001 })
         const of = new Map(measures.map(measure => [measure.kind, measure]))
         const calls = of.get('tool_execution')
         return {

@@ -119,7 +119,7 @@ function rotateRoute(deps: KeyRoutesDeps): Route {
       .strictObject({
         overlapSeconds: z.int().min(0).max(LONGEST_OVERLAP_S).default(0).meta({
           description:
-            'With more than 0 the answer is a new key with the same label, scopes and expiry, and the old one works for so long; its open connections begin anew',
+            'With more than 0 the answer is a new key with the same label, scopes and expiry, and the old one still works for this time; its open connections are closed, and may be opened again',
         }),
       })
       .default({ overlapSeconds: 0 })

@@ -61,7 +61,7 @@ export function setupRoutes(deps: SetupRoutesDeps): Route[] {
         const attempt = beginAttempt(deps, attempted)
         if (!equalSecrets(body.token, expected)) {
           noteRefusal(deps, 'setup.failed', attempted)
-          throw new HubError('token_invalid', 'This is not the set-up token', { hint: 'It stands in the hub’s log.' })
+          throw new HubError('token_invalid', 'This is not the set-up token', { hint: 'It is in the hub’s log.' })
         }
         attempt.succeeded()
         const problems = newUserProblems(body.username, body.password, '#/username')

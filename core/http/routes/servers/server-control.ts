@@ -31,8 +31,8 @@ type Verb = 'start' | 'stop' | 'restart' | 'refresh'
 const SUMMARY: Readonly<Record<Verb, string>> = {
   start: 'Switch a server on, and connect now',
   stop: 'Switch a server off; it stays off over a restart of the hub',
-  restart: 'Close the connections of a server and connect anew',
-  refresh: 'Read the lists of a server again, and find out anew which versions of MCP it speaks',
+  restart: 'Close the connections of a server and reconnect',
+  refresh: 'Read the lists of a server again, and find out again which versions of MCP it speaks',
 }
 
 /** Routes to start, stop, restart and refresh a server, and to read its stderr. */

@@ -150,7 +150,7 @@ function changeTool(deps: ServerToolsDeps): Route {
     method: 'PATCH',
     path: '/api/servers/{ref}/tools/{tool}',
     access: 'user',
-    summary: 'Switch a tool on or off, rename or describe it anew, shape its arguments; null takes a change back',
+    summary: 'Switch a tool on or off, change its name, description or arguments; null takes a change back',
     tag,
     params: refToolParams,
     body: z.strictObject({

@@ -3,7 +3,7 @@ import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import { isOver, type TaskState, taskState } from '../task-state.ts'
 
-/** Where a task belongs: no other user, server or connection can name it. */
+/** The user, server and connection of a task: no other one of these can name it. */
 export interface TaskPlace {
   readonly userId: string
   readonly serverId: string

@@ -182,7 +182,7 @@ function sent({ exchange }: Routed, call: { reply: Promise<UpstreamReply>; cance
   return call.reply
 }
 
-/** Where this exchange's tasks belong; undefined where tasks are not forwarded. */
+/** Returns the place of this exchange's tasks; undefined where tasks are not forwarded. */
 function passes({ exchange, scope }: Routed): Passing | undefined {
   const { session, actor } = exchange
   if (scope.resolved.kind !== 'server' || exchange.modern || session?.protocolVersion !== TASKS_VERSION)

@@ -1,5 +1,5 @@
 /**
- * Sends a request again and again, as fast as the earlier ones are answered: `open-anew.ts <url> <number at a time>
+ * Sends a request again and again, as fast as the earlier ones are answered: `repeat-requests.ts <url> <number at a time>
  * <seconds>`, with the request as JSON on standard input. Prints the number of each answer. An answer that comes before the
  * body was sent ends its connection, and so does a request that is cut off: the next one opens another.
  */
