@@ -5,10 +5,10 @@ import { fileOwner, ownerOf } from '../registry/owners.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import { write } from '../store/transact.ts'
-import { type ChannelTypes, channelSecrets, prepareChannel } from './channels.ts'
+import { CHANNELS, type ChannelTypes, channelSecrets, prepareChannel } from './channels.ts'
 import type { AlertFacts } from './facts.ts'
 import { endIncidents } from './incidents.ts'
-import { checkChannels, prepareRule } from './rules.ts'
+import { checkChannels, prepareRule, RULES } from './rules.ts'
 
 const FILE: Actor = { kind: 'system', purpose: 'settings file' }
 
@@ -27,14 +27,14 @@ export function mirrorAlerts(deps: FileSettingsDeps, file: FileAlerts): Promise<
   return write(store, async trx => {
     const owner = ownerOf(await fileOwner(trx))
     const channels = await mirrorOwned(trx, owner, {
-      kind: 'channel',
+      kind: CHANNELS,
       entries: file.channels,
       prepare: ({ body }) => prepareChannel(FILE, body, deps),
       secrets: setting => channelSecrets(setting, sealer),
     })
-    const known = await namesOf(trx, owner, 'channel')
+    const known = await namesOf(trx, owner, CHANNELS)
     const rules = await mirrorOwned(trx, owner, {
-      kind: 'rule',
+      kind: RULES,
       entries: file.rules,
       prepare({ body }) {
         const prepare = prepareRule(body, facts)

@@ -17,6 +17,7 @@ import { mirrorEndpoints } from './file-endpoints.ts'
 import { FrameAllowance } from './frame-allowance.ts'
 import { HubSide, type HubSideDeps } from './hub-side.ts'
 import { type AssistantCredential, acceptSocket, admit } from './inbound.ts'
+import { ENDPOINTS } from './kind.ts'
 import { Links } from './links.ts'
 import { movingEndpoints } from './moving.ts'
 import { boundThing, findTarget, type Things } from './targets.ts'
@@ -85,7 +86,7 @@ export function createAssistant(deps: AssistantDeps): Assistant {
   const hubSide = new HubSide(deps, allowance)
   const links = new Links({ store, bus, bridge, failed, hubSide })
   const tests = new EndpointTests(links)
-  const settings = new OwnedSettings(store, 'endpoint', () => undefined)
+  const settings = new OwnedSettings(store, ENDPOINTS, () => undefined)
 
   const show = async (setting: OwnedSetting): Promise<JsonObject> => {
     const { direction, target, enabled, limits, last4 } = endpointOf(setting)

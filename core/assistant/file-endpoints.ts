@@ -14,6 +14,7 @@ import {
   tokenFrom,
   urlOf,
 } from './endpoint.ts'
+import { ENDPOINTS } from './kind.ts'
 import { findTarget, type Things } from './targets.ts'
 
 /** Form of a token of an inbound endpoint in the file. */
@@ -51,7 +52,7 @@ export async function mirrorEndpoints(deps: FileEndpointsDeps, entries: readonly
       .selectFrom('owned_setting')
       .select('owner_id')
       .distinct()
-      .where('kind', '=', 'endpoint')
+      .where('kind', '=', ENDPOINTS.kind)
       .where('origin', '=', 'file')
       .execute()
     const owners = new Map(found.map(({ owner }) => [owner.id, owner]))
@@ -63,7 +64,7 @@ export async function mirrorEndpoints(deps: FileEndpointsDeps, entries: readonly
     for (const owner of owners.values()) {
       const its = found.filter(one => one.owner.id === owner.id)
       const mirrored = await mirrorOwned(trx, owner, {
-        kind: 'endpoint',
+        kind: ENDPOINTS,
         entries: its.map(({ entry }) => entry),
         prepare(entry) {
           const { owner: _owner, token, ...body } = entry.body

@@ -2,8 +2,9 @@ import { type Alerts, type AlertsDeps, createAlerts } from '../alerts/create.ts'
 import type { Assistant } from '../assistant/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { SettingsFile } from '../config/settings-file.ts'
+import { Dashboards } from '../dashboards/dashboards.ts'
 import type { PluginHost } from '../plugin-host/host.ts'
-import { Dashboards } from '../registry/owned/dashboards.ts'
+import type { OpenKinds } from '../registry/owned/open-kinds.ts'
 import type { HubLog } from '../telemetry/log.ts'
 import { type FileMonitoring, followFileMonitoring } from './file-monitoring.ts'
 import { droppedOf, type Meters } from './meters.ts'
@@ -18,6 +19,7 @@ export interface MonitoringParts
   readonly meters: Meters
   /** Its endpoints of the settings file are followed too. */
   readonly assistant: Pick<Assistant, 'mirror'>
+  readonly kinds: Pick<OpenKinds, 'added'>
   /** Disposes of them. */
   readonly undo: AsyncDisposableStack
 }
@@ -26,7 +28,7 @@ export interface MonitoringParts
 export async function openMonitoring(
   parts: MonitoringParts,
 ): Promise<{ readonly alerts: Alerts; readonly dashboards: Dashboards; readonly fileMonitoring: FileMonitoring }> {
-  const { config, settings, plugins, hubLog, meters, assistant, undo, ...rest } = parts
+  const { config, settings, plugins, hubLog, meters, assistant, kinds, undo, ...rest } = parts
   const { store, bus, log } = rest
   const alerts = createAlerts({
     ...rest,
@@ -41,7 +43,7 @@ export async function openMonitoring(
   })
   undo.defer(() => alerts.dispose())
   const dashboards = new Dashboards(store)
-  const fileMonitoring = await followFileMonitoring({ settings, alerts, dashboards, assistant, bus, log })
+  const fileMonitoring = await followFileMonitoring({ settings, alerts, dashboards, assistant, kinds, bus, log })
   undo.defer(() => fileMonitoring.end())
   return { alerts, dashboards, fileMonitoring }
 }

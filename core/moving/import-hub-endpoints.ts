@@ -1,3 +1,4 @@
+import { ENDPOINTS } from '../assistant/kind.ts'
 import type { SettingsState } from '../config/shape/settings.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { NotCarried } from '../contract/points.ts'
@@ -33,7 +34,13 @@ export function readEndpoints(
       notCarried.push({ pointer: `${pointer}/token`, what: 'the token of an inbound endpoint', instead })
     }
     items.push({
-      ...{ kind: 'endpoint', pointer, name, ...ownerOf(typeof owner === 'string' ? owner : undefined) },
+      ...{
+        kind: 'record',
+        record: ENDPOINTS.kind,
+        pointer,
+        name,
+        ...ownerOf(typeof owner === 'string' ? owner : undefined),
+      },
       body: { ...rest, ...(group === undefined ? {} : { group: targetOf(group, groups) }), enabled: false },
       place: inner => inner.replace(/^#/, () => pointer),
     })

@@ -11,6 +11,7 @@ const LEFT: Readonly<Record<string, readonly [what: string, instead: string]>> =
   oauthTokens: ['OAuth tokens', 'Sign in again, or use an access key.'],
   prompts: ['prompts of the hub', 'Offer them by an MCP server.'],
   resources: ['resources of the hub', 'Offer them by an MCP server.'],
+  records: ['records of plugins', 'POST below /api/plugins/{plugin} makes them.'],
   plugins: ['plugins', 'Name them in this hub’s settings file.'],
   alerting: ['alert rules', 'POST /api/monitoring/rules makes them.'],
   notifications: ['notification channels', 'POST /api/monitoring/channels makes them.'],

@@ -11,6 +11,7 @@ import { pointerToken } from '../domain/json/json-pointer.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
 import { validationError } from '../domain/validation-error.ts'
+import type { RecordKinds } from '../registry/record-kinds.ts'
 import { isExport, readExport } from './import-export.ts'
 import { isHubDocument, namedIn, readHubDocument } from './import-hub.ts'
 import type { ImportContent, ImportItem } from './import-items.ts'
@@ -19,6 +20,7 @@ import { OneAtATime } from './one-at-a-time.ts'
 
 /** What the reading of documents needs. */
 export interface ImportReaderDeps {
+  readonly kinds: RecordKinds
   /** By the program's name. */
   sources(): ReadonlyMap<string, ImportSource>
   /** Parses a text, a long one in a thread. */
@@ -53,7 +55,7 @@ export class ImportReader {
     const { answers, passphrase } = options
     const content =
       (value !== undefined && isExport(value)
-        ? await this.#passphrases.run(() => readExport(value, answers, passphrase))
+        ? await this.#passphrases.run(() => readExport(value, answers, passphrase, this.#deps.kinds.all()))
         : undefined) ??
       (value !== undefined && isHubDocument(value) ? hubContent(value) : undefined) ??
       (await this.#fromSource(value ?? document, actor.userId)) ??

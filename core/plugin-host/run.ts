@@ -2,6 +2,7 @@ import type { PluginContext, PluginDefinition } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventCatalog, EventName } from '../events/catalog.ts'
+import type { Route } from '../http/route.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
 import { aboutPlugin } from './about.ts'
 import type { PluginHostOptions } from './host-options.ts'
@@ -51,6 +52,8 @@ export async function runInMain(slot: Slot, definition: PluginDefinition<unknown
       ...{ definition, limits, jobs, signal: stop.signal, isBundled: slot.definition !== undefined },
       hub: () => lent(hub),
       addRoute: route => addRoute(slot, route),
+      addRecordRoutes: routes => addRecordRoutes(slot, routes),
+      undo: work => slot.undo.push(work),
     }),
     config,
     signal: stop.signal,
@@ -153,6 +156,11 @@ function addRoute(slot: Slot, route: OpenRoute): void {
   const same = (other: OpenRoute) => other.described.method === method && shape(other.described.path) === shape(path)
   if (slot.routes.some(same)) throw new Error(`route ${method} ${path}: there is one for these paths already`)
   slot.routes.push(route)
+}
+
+function addRecordRoutes(slot: Slot, routes: readonly Route[]): void {
+  if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can define no more records`)
+  slot.recordRoutes.push(...routes)
 }
 
 /** Two paths that differ only in the names of their parameters are the same to a request. */

@@ -7,6 +7,7 @@ import { readAssistant } from './assistant.ts'
 import { readGroupEntry } from './group.ts'
 import { readHubSettings } from './hub-settings.ts'
 import { type FileAlert, type FileAlerts, readAlerts, readDashboards } from './monitoring.ts'
+import { readRecords } from './records.ts'
 import { readServerEntry } from './server.ts'
 
 /** One configured plugin. `use` is a package, a path relative to the file's folder, or a bundled plugin's name. */
@@ -39,6 +40,8 @@ export interface SettingsState {
   readonly dashboards: readonly FileAlert[]
   /** Endpoints of assistants. */
   readonly assistant: readonly FileAlert[]
+  /** Records of plugins, by their kind, `{plugin}.{kind}`. */
+  readonly records: ReadonlyMap<string, readonly FileAlert[]>
   /** Default health check of the file's servers. */
   readonly healthCheck: JsonObject
   readonly plugins: readonly PluginUse[]
@@ -74,6 +77,7 @@ const KNOWN = new Set([
     'dashboards',
     'dashboard',
     'assistant',
+    'records',
     'plugins',
     'inputs',
     'version',
@@ -99,6 +103,7 @@ export function readSettings(document: JsonObject): SettingsState {
     alerts: readAlerts(document, warnings),
     dashboards: readDashboards(document, warnings),
     assistant: readAssistant(document, warnings),
+    records: readRecords(document.records, warnings),
     healthCheck: usualHealthCheck(document),
     plugins: readPlugins(document.plugins, warnings),
     warnings,

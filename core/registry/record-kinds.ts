@@ -1,0 +1,56 @@
+import type { ErrorCode } from '../contract/errors.ts'
+
+/** How the secrets of a kind are sealed: the purpose and field that bind them to their record. */
+export interface SealedAs {
+  readonly purpose: string
+  readonly field: string
+  /** Name of such a record in reports about sealed values. */
+  readonly what: string
+}
+
+/** How records of a kind leave for another hub, and arrive from one. */
+export interface MovedAs {
+  /** Name of the section in an export. */
+  readonly section: string
+  /** A record that somebody else wrote acts by itself: it is imported switched off. */
+  readonly offUnlessSeen: boolean
+  /** An import with `off` switches it off. */
+  readonly offOnRequest: boolean
+}
+
+/** One kind of owned record. The feature that it belongs to defines it; the hub stores, limits and moves its records. */
+export interface RecordKind {
+  /** In the store, and in the items of imports. A kind of a plugin is `{plugin}.{kind}`. */
+  readonly kind: string
+  /** Name of one record in messages, such as `rule`. */
+  readonly label: string
+  readonly missing: ErrorCode
+  readonly quota: ErrorCode
+  /** Most records of one ordinary user. */
+  readonly most: number
+  /** Section of the settings file that may hold such records. */
+  readonly fileSection: string
+  /** A record acts in the rights of its owner. False: it only shows what its reader may see. */
+  readonly acts: boolean
+  /** Absent: records of this kind have no secrets. */
+  readonly sealedAs?: SealedAs
+  readonly moved: MovedAs
+  /** Sentence for the refusal to remove a group that records name by its id, such as `Assistants use the group`. */
+  readonly usesGroup?: string
+}
+
+/** The kinds of owned records that a hub has now. */
+export interface RecordKinds {
+  /** In the order in which an import makes their records: a record may name one of an earlier kind. */
+  all(): readonly RecordKind[]
+}
+
+/** How the secrets of a kind of a plugin are sealed, whether the plugin runs or not. */
+export function pluginSealing(kind: string): SealedAs {
+  return { purpose: 'plugin-record', field: kind, what: `record of the kind ${kind}` }
+}
+
+/** True for the name of a kind of a plugin. */
+export function isPluginKind(kind: string): boolean {
+  return kind.includes('.')
+}
