@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { LIMITS } from '../config/limits.ts'
+import type { FileEntry } from '../config/shape/sections.ts'
 import { type FieldError, HubError } from '../contract/errors.ts'
-import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { NotificationChannel } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
 import type { AddressRights } from '../domain/address.ts'
@@ -37,9 +38,22 @@ export const CHANNELS: RecordKind = {
   ...{ kind: 'channel', label: 'channel', missing: 'channel_not_found', quota: 'quota_channels' },
   most: LIMITS.alertChannelsPerUser,
   fileSection: 'notifications',
+  file: { keys: ['notifications'], read: channelsIn },
   acts: true,
   sealedAs: { ...CHANNEL_SECRETS, what: 'notification channel' },
   moved: { section: 'channels', offUnlessSeen: true, offOnRequest: false },
+}
+
+/** Reads a section of the settings file in which each channel stands under its name, which is its type too where none is said. */
+function channelsIn(section: JsonValue, at: string, warnings: string[]): readonly FileEntry[] {
+  if (!isJsonObject(section)) {
+    warnings.push(`${at} is not an object; it is not used`)
+    return []
+  }
+  return Object.entries(section).map(([name, entry]) => {
+    const { type = name, config = {}, ...fields } = isJsonObject(entry) ? entry : { entry }
+    return { pointer: `${at}/${pointerToken(name)}`, body: { ...fields, name, type, config } }
+  })
 }
 
 /** The JSON Schema of each field of a channel's body, which are all that it may have. */

@@ -1,5 +1,5 @@
 import { TokenBuckets } from '../auth/rate-limit.ts'
-import type { FileAlerts } from '../config/shape/monitoring.ts'
+import type { FileRecords } from '../config/shape/sections.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
@@ -103,7 +103,7 @@ export interface Alerts {
   ): Promise<Page<JsonObject>>
   retry(actor: Actor, channel: string, id: string): Promise<void>
   /** Takes over the rules and channels of the settings file; see `mirrorAlerts`. */
-  mirror(file: FileAlerts): Promise<Mirrored>
+  mirror(file: FileRecords): Promise<Mirrored>
   /** Rules and channels as they move between hubs. */
   moving(store: Store): readonly MovingRecords[]
   /** Starts to evaluate and to send. */

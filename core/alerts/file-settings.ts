@@ -1,4 +1,4 @@
-import type { FileAlerts } from '../config/shape/monitoring.ts'
+import type { FileRecords } from '../config/shape/sections.ts'
 import type { Actor } from '../contract/records.ts'
 import { type Mirrored, mirrorOwned, namesOf } from '../registry/owned/mirror.ts'
 import { fileOwner, ownerOf } from '../registry/owners.ts'
@@ -22,20 +22,20 @@ export interface FileSettingsDeps {
 }
 
 /** Mirrors the rules and channels of the settings file for the owner of the file's entries, as `mirrorOwned` does. */
-export function mirrorAlerts(deps: FileSettingsDeps, file: FileAlerts): Promise<Mirrored> {
+export function mirrorAlerts(deps: FileSettingsDeps, file: FileRecords): Promise<Mirrored> {
   const { store, sealer, facts } = deps
   return write(store, async trx => {
     const owner = ownerOf(await fileOwner(trx))
     const channels = await mirrorOwned(trx, owner, {
       kind: CHANNELS,
-      entries: file.channels,
+      entries: file.get(CHANNELS.kind) ?? [],
       prepare: ({ body }) => prepareChannel(FILE, body, deps),
       secrets: setting => channelSecrets(setting, sealer),
     })
     const known = await namesOf(trx, owner, CHANNELS)
     const rules = await mirrorOwned(trx, owner, {
       kind: RULES,
-      entries: file.rules,
+      entries: file.get(RULES.kind) ?? [],
       prepare({ body }) {
         const prepare = prepareRule(body, facts)
         checkChannels(body, known)

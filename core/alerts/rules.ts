@@ -1,4 +1,5 @@
 import { LIMITS } from '../config/limits.ts'
+import { listIn } from '../config/shape/sections.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { type Condition, parseCondition } from '../domain/alerts/condition.ts'
 import { type AlertRule, parseRuleBody, ruleBody } from '../domain/alerts/rule-body.ts'
@@ -14,6 +15,7 @@ export const RULES: RecordKind = {
   ...{ kind: 'rule', label: 'rule', missing: 'rule_not_found', quota: 'quota_rules' },
   most: LIMITS.alertRulesPerUser,
   fileSection: 'alerting',
+  file: { keys: ['alerting'], read: listIn('rules', 'rule') },
   acts: true,
   moved: { section: 'rules', offUnlessSeen: false, offOnRequest: false },
 }

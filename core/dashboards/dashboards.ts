@@ -1,10 +1,11 @@
 import { LIMITS } from '../config/limits.ts'
+import { type FileEntry, type FileRecords, listed } from '../config/shape/sections.ts'
 import { HubError } from '../contract/errors.ts'
-import type { JsonObject } from '../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
 import { BUILT_IN, type Dashboard, parseDashboard } from '../domain/dashboards/dashboard-body.ts'
 import type { WriteOptions } from '../registry/api.ts'
-import { type FileEntry, type Mirrored, mirrorOwned } from '../registry/owned/mirror.ts'
+import { type Mirrored, mirrorOwned } from '../registry/owned/mirror.ts'
 import type { MovingRecords } from '../registry/owned/moving.ts'
 import type { OwnedRecords } from '../registry/owned/records.ts'
 import { type OwnedSetting, OwnedSettings, type Prepare, settingView } from '../registry/owned/settings.ts'
@@ -18,8 +19,17 @@ export const DASHBOARDS: RecordKind = {
   ...{ kind: 'dashboard', label: 'dashboard', missing: 'dashboard_not_found', quota: 'quota_dashboards' },
   most: LIMITS.dashboardsPerUser,
   fileSection: 'dashboards',
+  file: { keys: ['dashboards', 'dashboard'], read: dashboardsIn },
   acts: false,
   moved: { section: 'dashboards', offUnlessSeen: false, offOnRequest: false },
+}
+
+/** Reads a section of the settings file: a list of dashboards, or one. */
+function dashboardsIn(section: JsonValue, at: string, warnings: string[]): readonly FileEntry[] {
+  if (isJsonObject(section)) return [{ pointer: at, body: section }]
+  if (Array.isArray(section)) return listed(section, at, 'dashboard')
+  warnings.push(`${at} is neither a dashboard nor a list of dashboards; it is not used`)
+  return []
 }
 
 /** Dashboards: those of the hub, which everybody has, and users' own. */
@@ -62,7 +72,8 @@ export class Dashboards implements OwnedRecords {
   }
 
   /** Makes the dashboards of the settings file those of the owner of the file's entries, as `mirrorOwned` does. */
-  mirror(entries: readonly FileEntry[]): Promise<Mirrored> {
+  mirror(file: FileRecords): Promise<Mirrored> {
+    const entries = file.get(DASHBOARDS.kind) ?? []
     return write(this.#store, async trx => {
       const owner = ownerOf(await fileOwner(trx))
       const secrets = () => ({})

@@ -217,7 +217,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
 
   const parts = { registry, store, bus, sealer, log, hubLog, plugins, config, undo }
   const assistant = openAssistant({ ...parts, mcp, auth, version: manifest.version, instanceId: marks.make() })
-  const { alerts, dashboards, fileMonitoring } = await openMonitoring({
+  const { alerts, dashboards, fileRecords } = await openMonitoring({
     ...{
       ...parts,
       kinds,
@@ -276,7 +276,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       }),
       ...{ importSources, kinds },
       usualHealthCheck: () => loaded.settings.state.healthCheck,
-      fileProblems: () => fileMonitoring.problems(),
+      fileProblems: () => fileRecords.problems(),
       bus,
       upstreams: connections,
       ...{ mcp, credentials: auth.liveCredentials, bytes },

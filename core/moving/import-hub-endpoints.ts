@@ -16,13 +16,13 @@ export interface HubEndpoints {
  * is; `groups` has the names of groups by their former ids.
  */
 export function readEndpoints(
-  { assistant }: SettingsState,
+  { records }: SettingsState,
   ownerOf: (owner: string | undefined) => { readonly owner?: string },
   groups: ReadonlyMap<string, string>,
 ): HubEndpoints {
   const items: ImportItem[] = []
   const notCarried: NotCarried[] = []
-  for (const { pointer: at, body } of assistant) {
+  for (const { pointer: at, body } of records.get(ENDPOINTS.kind) ?? []) {
     const pointer = `#${at}`
     const { owner, name, token, group, ...rest } = body
     if (typeof name !== 'string') {

@@ -2,6 +2,7 @@ import { readSettings, type SettingsState } from '../config/shape/settings.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { NotCarried } from '../contract/points.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
+import { type RecordKinds, sectionsOf } from '../registry/record-kinds.ts'
 import { besideEndpoints, readEndpoints } from './import-hub-endpoints.ts'
 import type { ImportContent, ImportItem } from './import-items.ts'
 
@@ -44,8 +45,8 @@ export function namedIn(document: JsonObject): number {
 }
 
 /** Everything that the settings file of a hub brings. Throws DuplicateEntry. */
-export function readHubDocument(document: JsonObject): ImportContent {
-  const state = readSettings(document)
+export function readHubDocument(document: JsonObject, kinds: RecordKinds): ImportContent {
+  const state = readSettings(document, sectionsOf(kinds.all()))
   const firstAdmin = state.file.users.find(({ role }) => role === 'admin')?.name
   const ownerOf = (owner: string | undefined) => {
     const named = owner ?? firstAdmin

@@ -57,7 +57,7 @@ export class ImportReader {
       (value !== undefined && isExport(value)
         ? await this.#passphrases.run(() => readExport(value, answers, passphrase, this.#deps.kinds.all()))
         : undefined) ??
-      (value !== undefined && isHubDocument(value) ? hubContent(value) : undefined) ??
+      (value !== undefined && isHubDocument(value) ? hubContent(value, this.#deps.kinds) : undefined) ??
       (await this.#fromSource(value ?? document, actor.userId)) ??
       clientContent((await this.#deps.readDocument(document, actor.userId)).entries, tooLong(document))
     refuseTooMany(content.items.length, actor)
@@ -134,9 +134,9 @@ function firstNamed(notCarried: readonly NotCarried[]): readonly NotCarried[] {
   return [...notCarried.slice(0, MOST_NAMED), { pointer: '#', what, instead }]
 }
 
-function hubContent(document: Parameters<typeof readHubDocument>[0]): ImportContent {
+function hubContent(...source: Parameters<typeof readHubDocument>): ImportContent {
   try {
-    return readHubDocument(document)
+    return readHubDocument(...source)
   } catch (error) {
     if (!(error instanceof DuplicateEntry)) throw error
     const pointer = `#/${error.path.map(pointerToken).join('/')}`

@@ -1,3 +1,4 @@
+import type { FileSection } from '../config/shape/sections.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 
 /** How the secrets of a kind are sealed: the purpose and field that bind them to their record. */
@@ -28,8 +29,10 @@ export interface RecordKind {
   readonly quota: ErrorCode
   /** Most records of one ordinary user. */
   readonly most: number
-  /** Section of the settings file that may hold such records. */
+  /** Name of the section of the settings file that may hold such records. */
   readonly fileSection: string
+  /** How that section is read; absent for a kind of a plugin, which has a list in `records`. */
+  readonly file?: Omit<FileSection, 'kind'>
   /** A record acts in the rights of its owner. False: it only shows what its reader may see. */
   readonly acts: boolean
   /** Absent: records of this kind have no secrets. */
@@ -43,6 +46,11 @@ export interface RecordKind {
 export interface RecordKinds {
   /** In the order in which an import makes their records: a record may name one of an earlier kind. */
   all(): readonly RecordKind[]
+}
+
+/** Sections of the settings file that hold records of these kinds. */
+export function sectionsOf(kinds: readonly RecordKind[]): readonly FileSection[] {
+  return kinds.flatMap(({ kind, file }) => (file ? [{ kind, ...file }] : []))
 }
 
 /** How the secrets of a kind of a plugin are sealed, whether the plugin runs or not. */

@@ -1,16 +1,13 @@
 import { isJsonObject, type JsonValue } from '../../contract/json.ts'
 import { pointerToken } from '../../domain/json/json-pointer.ts'
-import { type FileAlert, listed } from './monitoring.ts'
+import { type FileEntry, type FileRecords, listed } from './sections.ts'
 
 /**
  * Reads the section `records`: by plugin and kind a list of records. Entries are validated later, by the plugins that run. Keys
  * are `{plugin}.{kind}`.
  */
-export function readRecords(
-  section: JsonValue | undefined,
-  warnings: string[],
-): ReadonlyMap<string, readonly FileAlert[]> {
-  const found = new Map<string, readonly FileAlert[]>()
+export function readRecords(section: JsonValue | undefined, warnings: string[]): FileRecords {
+  const found = new Map<string, readonly FileEntry[]>()
   for (const [plugin, kinds] of membersOf(section, '"records"', warnings)) {
     const at = `/records/${pointerToken(plugin)}`
     for (const [kind, entries] of membersOf(kinds, at, warnings)) {

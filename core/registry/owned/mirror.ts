@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import type { FileEntry } from '../../config/shape/sections.ts'
 import { type FieldError, HubError } from '../../contract/errors.ts'
-import type { JsonObject } from '../../contract/json.ts'
 import { canonical } from '../../domain/json/canonical-json.ts'
 import { nameKey } from '../../domain/names.ts'
 import type { OwnedSettingTable } from '../../store/tables.ts'
@@ -8,14 +8,6 @@ import type { Writer } from '../../store/transact.ts'
 import type { Owner } from '../owners.ts'
 import type { RecordKind } from '../record-kinds.ts'
 import { type OwnedSetting, type Prepare, settingOf } from './settings.ts'
-
-/** One entry of the settings file. */
-export interface FileEntry {
-  /** Place of the entry in the file: a JSON pointer. */
-  readonly pointer: string
-  /** Body in the form of the API. */
-  readonly body: JsonObject
-}
 
 /** An entry that cannot be used, with pointers into the settings file. */
 export interface FileProblem {

@@ -1,3 +1,4 @@
+import type { FileEntry, FileRecords } from '../../config/shape/sections.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { OwnedRecord } from '../../contract/owned-records.ts'
 import type { Actor } from '../../contract/records.ts'
@@ -10,7 +11,7 @@ import type { Store } from '../../store/open.ts'
 import { read, write } from '../../store/transact.ts'
 import { fileOwner, type Owner, ownerOf } from '../owners.ts'
 import { pluginSealing, type RecordKind } from '../record-kinds.ts'
-import { type FileEntry, type Mirrored, mirrorOwned } from './mirror.ts'
+import { type Mirrored, mirrorOwned } from './mirror.ts'
 import type { MovingRecords } from './moving.ts'
 import type { OwnedRecords } from './records.ts'
 import { keptMasks, masksOf, type Secrets, secretsIn, unmasked, withoutSecrets, withSecrets } from './secret-fields.ts'
@@ -41,7 +42,7 @@ export interface SchemaRecords {
   active(userId?: string): Promise<readonly OwnedRecord<JsonObject>[]>
   moving(store: Store): MovingRecords
   /** Stores the entries of the settings file for the owner of its entries, as `mirrorOwned` does. */
-  mirror(entries: readonly FileEntry[]): Promise<Mirrored>
+  mirror(file: FileRecords): Promise<Mirrored>
 }
 
 const FILE: Actor = { kind: 'system', purpose: 'settings file' }
@@ -79,7 +80,8 @@ export function schemaRecords(store: Store, sealer: Sealer, of: SchemaKind): Sch
         remove: (actor, ref) => moved.remove(actor, ref, async () => undefined),
       }
     },
-    async mirror(entries) {
+    async mirror(file) {
+      const entries = file.get(kind.kind) ?? []
       const mirrored = await write(store, async trx => {
         const owner = ownerOf(await fileOwner(trx))
         const prepare = (entry: FileEntry): Prepare => body.prepare(FILE, entry.body)
