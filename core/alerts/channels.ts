@@ -39,6 +39,7 @@ export const CHANNELS: RecordKind = {
   most: LIMITS.alertChannelsPerUser,
   fileSection: 'notifications',
   file: { keys: ['notifications'], read: channelsIn },
+  fromHub: { what: 'notification channels', instead: 'POST /api/monitoring/channels makes them.' },
   acts: true,
   sealedAs: { ...CHANNEL_SECRETS, what: 'notification channel' },
   moved: { section: 'channels', offUnlessSeen: true, offOnRequest: false },

@@ -16,6 +16,7 @@ export const RULES: RecordKind = {
   most: LIMITS.alertRulesPerUser,
   fileSection: 'alerting',
   file: { keys: ['alerting'], read: listIn('rules', 'rule') },
+  fromHub: { what: 'alert rules', instead: 'POST /api/monitoring/rules makes them.' },
   acts: true,
   moved: { section: 'rules', offUnlessSeen: false, offOnRequest: false },
 }

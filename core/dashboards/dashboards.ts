@@ -20,6 +20,7 @@ export const DASHBOARDS: RecordKind = {
   most: LIMITS.dashboardsPerUser,
   fileSection: 'dashboards',
   file: { keys: ['dashboards', 'dashboard'], read: dashboardsIn },
+  fromHub: { what: 'dashboards', instead: 'POST /api/monitoring/dashboards makes them.' },
   acts: false,
   moved: { section: 'dashboards', offUnlessSeen: false, offOnRequest: false },
 }

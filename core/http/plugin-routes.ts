@@ -101,9 +101,10 @@ interface Offer extends Pick<RunnableRoute, 'path' | 'method' | 'access'> {
   run(): RunnableRoute
 }
 
-/** Routes with schemas come before those of records at the same path. */
+/** All routes of a plugin, those with fewer parameters first. */
 function offersOf(plugin: string, table: PluginRouteTable, audit: Pick<AuditRegistry, 'record'>): readonly Offer[] {
-  return [
+  const weight = ({ path }: Offer): string => path.replaceAll(/\{\w+\}/g, '~')
+  const offers: Offer[] = [
     ...table.of(plugin).map(route => {
       const { method, access } = route.described
       return { path: fullPath(route), method, access, run: () => schemaRoute(route, audit) }
@@ -113,6 +114,7 @@ function offersOf(plugin: string, table: PluginRouteTable, audit: Pick<AuditRegi
       return { path, method, access, run: () => runnable(route) }
     }),
   ]
+  return offers.sort((a, b) => (weight(a) < weight(b) ? -1 : weight(a) > weight(b) ? 1 : 0))
 }
 
 /** The whole path of a plugin's route, such as `/api/plugins/library/books/{id}`. */

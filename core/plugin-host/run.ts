@@ -154,13 +154,22 @@ function addRoute(slot: Slot, route: OpenRoute): void {
   if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can add no more routes`)
   const { method, path } = route.described
   const same = (other: OpenRoute) => other.described.method === method && shape(other.described.path) === shape(path)
-  if (slot.routes.some(same)) throw new Error(`route ${method} ${path}: there is one for these paths already`)
+  const isOfRecords = slot.recordRoutes.some(one => shape(one.path) === shape(wholePath(slot, path)))
+  if (isOfRecords || slot.routes.some(same))
+    throw new Error(`route ${method} ${path}: there is one for these paths already`)
   slot.routes.push(route)
 }
 
 function addRecordRoutes(slot: Slot, routes: readonly Route[]): void {
   if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can define no more records`)
+  const taken = new Set(slot.routes.map(({ described: { path } }) => shape(wholePath(slot, path))))
+  const same = routes.find(({ path }) => taken.has(shape(path)))
+  if (same) throw new Error(`records: the plugin has a route for the paths ${same.path} already`)
   slot.recordRoutes.push(...routes)
+}
+
+function wholePath({ name }: Slot, path: string): string {
+  return `/api/plugins/${name}${path}`
 }
 
 /** Two paths that differ only in the names of their parameters are the same to a request. */

@@ -1,5 +1,7 @@
-import type { FileSection } from '../config/shape/sections.ts'
+import type { FileEntry, FileSection } from '../config/shape/sections.ts'
 import type { ErrorCode } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { NotCarried } from '../contract/points.ts'
 
 /** How the secrets of a kind are sealed: the purpose and field that bind them to their record. */
 export interface SealedAs {
@@ -19,6 +21,27 @@ export interface MovedAs {
   readonly offOnRequest: boolean
 }
 
+/** Use of a section in the settings file of another hub. */
+export interface FromHub {
+  /** What the section holds, and what to do instead where it is not carried. */
+  readonly what: string
+  readonly instead: string
+  /** Absent: records are not carried. */
+  readonly carry?: {
+    /** One record in a sentence, such as `a rule`. */
+    readonly one: string
+    /**
+     * Returns the body of the record that an entry with a name becomes. `groups`: names of groups by their former ids. Adds what is
+     * lost to `notCarried`.
+     */
+    read(entry: FileEntry, groups: ReadonlyMap<string, string>, notCarried: NotCarried[]): JsonObject
+    /** The part of the section that holds no records. */
+    rest(section: JsonObject): JsonObject
+    /** Sentence for the user when any is carried. */
+    readonly warning: string
+  }
+}
+
 /** One kind of owned record. The feature that it belongs to defines it; the hub stores, limits and moves its records. */
 export interface RecordKind {
   /** In the store, and in the items of imports. A kind of a plugin is `{plugin}.{kind}`. */
@@ -33,6 +56,8 @@ export interface RecordKind {
   readonly fileSection: string
   /** How that section is read; absent for a kind of a plugin, which has a list in `records`. */
   readonly file?: Omit<FileSection, 'kind'>
+  /** What an import of another hub's settings file does with that section. */
+  readonly fromHub?: FromHub
   /** A record acts in the rights of its owner. False: it only shows what its reader may see. */
   readonly acts: boolean
   /** Absent: records of this kind have no secrets. */

@@ -1,6 +1,6 @@
 /** A kind of records that a plugin defines: by REST, in the settings file, sealed, moved, and kept without its plugin. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { cp, mkdir, readFile, symlink } from 'node:fs/promises'
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Client, type Hub, ROOT, send, startHub } from '../support/hub.ts'
 import { inFolder } from '../support/moving.ts'
@@ -158,6 +158,35 @@ test('a record is exported and imported with its secret, replaced, and taken bac
   const theirs = await bob.ok('POST', '/api/import?dryRun=true', { document, answers })
   await bob.ok('POST', '/api/import', { document, answers, planHash: theirs.planHash })
   expect(await bob.ok('GET', `${SHOPS}/corner`)).toMatchObject({ enabled: false, token: '••••6789' })
+})
+
+const CLASHING = `
+import { definePlugin } from 'patchbay/contract'
+import { shops } from './library/shops.ts'
+export default definePlugin({
+  name: 'clashing', contract: 1,
+  setup({ records, routes }) {
+    records.define(shops)
+    const answers = { 200: { description: 'One' } }
+    routes.add({ method: 'GET', path: '/{word}', access: 'user', summary: 'One', answers, handle: () => ({ body: {} }) })
+    routes.add({ method: 'GET', path: '/shops/{id}', access: 'user', summary: 'One', answers, handle: () => ({ body: {} }) })
+    return undefined
+  },
+})
+`
+
+test('two plugins call a kind the same; a route at its paths is refused', async () => {
+  const file = join(hub.folder, 'plugins/clashing.ts')
+  const start = () => admin.request('POST', PLUGINS, { use: './plugins/clashing.ts', isolate: false })
+  await writeFile(file, CLASHING, { mode: 0o600 })
+  const refused = await start()
+  expect(refused.json.detail).toContain('route GET /shops/{id}: there is one for these paths already')
+  await writeFile(file, CLASHING.replaceAll('/shops/{id}', '/free/{id}'), { mode: 0o600 })
+  expect((await start()).status).toBe(201)
+  // The fixed word wins over the parameter of another route.
+  expect(await ada.ok('GET', '/api/plugins/clashing/shops')).toMatchObject({ items: [], total: 0 })
+  expect(await ada.ok('GET', '/api/plugins/clashing/other')).toEqual({})
+  await admin.ok('DELETE', `${PLUGINS}/clashing`)
 })
 
 test('records stay without their plugin, and are there again with it; a backup holds them', async () => {

@@ -107,7 +107,11 @@ function objectSchema({ schema, example }: Definition, where: string): JsonObjec
   const taken = Object.keys(properties).find(name => RESERVED.has(name))
   if (taken !== undefined) throw new Error(`${where}: every record has a "${taken}", which the schema cannot have too`)
   const full = { ...written, properties, required } as unknown as JsonObject & ObjectSchema
-  checkedFields(schema, example, full)
+  try {
+    checkedFields(schema, example, full)
+  } catch (cause) {
+    throw new Error(`${where}: its example does not fit its schema`, { cause })
+  }
   return full
 }
 
