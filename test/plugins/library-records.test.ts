@@ -1,10 +1,11 @@
 /** A kind of records that a plugin defines: by REST, in the settings file, sealed, moved, and kept without its plugin. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { type Client, type Hub, ROOT, send, startHub } from '../support/hub.ts'
 import { inFolder } from '../support/moving.ts'
-import { makeTemp } from '../support/temp.ts'
+import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 
 const PLUGINS = '/api/admin/plugins'
@@ -199,6 +200,15 @@ test('records stay without their plugin, and are there again with it; a backup h
   const file = join(hub.folder, 'b.backup')
   const backup = await inFolder(hub.folder, ['backup', file])
   expect(backup.code).toBe(0)
+  const other = await makeTemp('restored')
+  await mkdir(join(other, 'data'), { mode: 0o700 })
+  await copyFile(join(hub.dataDir, 'master.key'), join(other, 'data/master.key'))
+  expect((await inFolder(other, ['restore', file])).code).toBe(0)
+  const restored = new Database(join(other, 'data/patchbay.db'), { readonly: true })
+  const kept = restored.prepare("select name from owned_setting where kind = 'library.shops' order by name").all()
+  restored.close()
+  await removeTemp(other)
+  expect(kept).toEqual(['corner', 'corner', 'town'].map(name => ({ name })))
   await admin.ok('POST', PLUGINS, LIBRARY)
   expect(await ada.ok('GET', `${SHOPS}/corner`)).toMatchObject({ url: 'https://other.example', revision: 7 })
   // It acts, so that it has no more rights than its owner had when it was saved.
