@@ -39,7 +39,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['config'],
     ['store', 'secrets'],
     ['registry', 'telemetry'],
-    ['history', 'bundles'],
+    ['history', 'bundles', 'dashboards'],
     ['auth'],
     ['request'],
     ['outbound'],

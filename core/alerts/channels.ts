@@ -1,24 +1,61 @@
 import { isDeepStrictEqual } from 'node:util'
+import { LIMITS } from '../config/limits.ts'
+import type { FileEntry } from '../config/shape/sections.ts'
 import { type FieldError, HubError } from '../contract/errors.ts'
-import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { NotificationChannel } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
 import type { AddressRights } from '../domain/address.ts'
 import { readName, within } from '../domain/alerts/rule-body.ts'
 import { ANSWERED_FIELDS, Fields } from '../domain/json/fields.ts'
-import { mapStrings, pointerPath, pointerToken } from '../domain/json/json-pointer.ts'
+import { pointerToken } from '../domain/json/json-pointer.ts'
 import { NAME_CHARACTERS } from '../domain/names.ts'
 import { addressesIn, refuseMovedSecrets } from '../domain/server/moved-secrets.ts'
 import { refuseClosedHost } from '../domain/server/permitted-host.ts'
-import { looksMasked, maskSecret } from '../domain/server/secrets.ts'
 import { visitValues, withSchemaWords } from '../domain/server/transport-schema.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { KeepSecret } from '../registry/owned/moving.ts'
+import {
+  keptMasks,
+  masksOf,
+  type Secrets,
+  secretsIn,
+  unmasked,
+  withoutSecrets,
+  withSecrets,
+} from '../registry/owned/secret-fields.ts'
 import type { OwnedSetting, Prepare } from '../registry/owned/settings.ts'
 import type { Owner } from '../registry/owners.ts'
-import { CHANNEL_SECRETS } from '../registry/sealed-values.ts'
+import type { RecordKind } from '../registry/record-kinds.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import { parseUrl } from '../transport-kit/parse-url.ts'
+
+/** Purpose of the encrypted secrets of notification channels. */
+const CHANNEL_SECRETS = { purpose: 'alert-channel', field: 'config' } as const
+
+/** The kind of notification channels. */
+export const CHANNELS: RecordKind = {
+  ...{ kind: 'channel', label: 'channel', missing: 'channel_not_found', quota: 'quota_channels' },
+  most: LIMITS.alertChannelsPerUser,
+  fileSection: 'notifications',
+  file: { keys: ['notifications'], read: channelsIn },
+  fromHub: { what: 'notification channels', instead: 'POST /api/monitoring/channels makes them.' },
+  acts: true,
+  sealedAs: { ...CHANNEL_SECRETS, what: 'notification channel' },
+  moved: { section: 'channels', offUnlessSeen: true, offOnRequest: false },
+}
+
+/** Reads a section of the settings file in which each channel stands under its name, which is its type too where none is said. */
+function channelsIn(section: JsonValue, at: string, warnings: string[]): readonly FileEntry[] {
+  if (!isJsonObject(section)) {
+    warnings.push(`${at} is not an object; it is not used`)
+    return []
+  }
+  return Object.entries(section).map(([name, entry]) => {
+    const { type = name, config = {}, ...fields } = isJsonObject(entry) ? entry : { entry }
+    return { pointer: `${at}/${pointerToken(name)}`, body: { ...fields, name, type, config } }
+  })
+}
 
 /** The JSON Schema of each field of a channel's body, which are all that it may have. */
 export const CHANNEL_SCHEMAS: Readonly<Record<string, JsonObject>> = {
@@ -90,13 +127,13 @@ export function prepareChannel(actor: Actor, body: JsonObject, deps: PrepareDeps
     const fields = new Fields(nested.body)
     const { name, type, enabled, config, kind } = readChannel(fields, types, stored, nested.moved)
     refuseOthers(kind, owner, config)
-    const whole = unmasked(fields, config, kind, stored)
+    const whole = revealed(fields, config, kind, stored)
     if (before) refuseMovedChannel(actor, { type, config, whole }, before, stored)
     // A change that only switches the channel off is allowed, even if an address has been closed since it was saved.
     if (enabled || !before || !isDeepStrictEqual(openConfig(before, sealer), whole))
       refuseClosedAddresses(kind, whole, { networks: outboundAllow, admin: owner.role === 'admin' })
-    const secrets = secretsIn(whole, kind)
-    const open: StoredChannel = { name, type, enabled, config: without(whole, secrets) }
+    const secrets = secretsIn(whole, kind.secrets)
+    const open: StoredChannel = { name, type, enabled, config: withoutSecrets(whole, secrets) }
     const sealed = sealer.seal(
       CHANNEL_SECRETS.purpose,
       { ...place, field: CHANNEL_SECRETS.field },
@@ -114,13 +151,9 @@ function refuseMovedChannel(
   before: OwnedSetting,
   stored: Secrets,
 ): void {
-  const kept: string[] = []
-  mapStrings(config, (text, pointer) => {
-    if (looksMasked(text) && Object.hasOwn(stored, pointer)) kept.push(`#/config${pointer}`)
-    return text
-  })
+  const kept = keptMasks(config, stored, '#/config')
   const known = channelOf(before)
-  const moved = type !== known.type || addressesIn(whole) !== addressesIn(filled(known.config, stored))
+  const moved = type !== known.type || addressesIn(whole) !== addressesIn(withSecrets(known.config, stored))
   refuseMovedSecrets(actor, { kept, moved, isOwn: true }, Date.now())
 }
 
@@ -145,7 +178,7 @@ function readConfig(fields: Fields, kind: NotificationChannel | undefined, store
   const written = fields.required('config') ? fields.object('config') : undefined
   if (!kind || !written) return undefined
   const config = withSchemaWords(kind.configSchema, written)
-  checkConfig(fields, kind, unmasked(fields, config, kind, stored))
+  checkConfig(fields, kind, revealed(fields, config, kind, stored))
   return config
 }
 
@@ -172,17 +205,15 @@ function refuseClosedAddresses({ configSchema }: NotificationChannel, config: Js
 /** A channel as the API shows it, with its secrets masked. */
 export function channelView(setting: OwnedSetting, sealer: Sealer): JsonObject {
   const { secrets } = setting
-  const masks = Object.fromEntries(
-    Object.entries(secrets === null ? {} : channelSecrets(setting, sealer)).map(([at, text]) => [at, maskSecret(text)]),
-  )
-  return { ...setting.body, config: filled(channelOf(setting).config, masks) }
+  const masks = masksOf(secrets === null ? {} : channelSecrets(setting, sealer))
+  return { ...setting.body, config: withSecrets(channelOf(setting).config, masks) }
 }
 
 /** A channel's body, with what `keep` gives in the place of each secret; it gets pointers into the body. */
 export function movingChannel(setting: OwnedSetting, sealer: Sealer, keep: KeepSecret): JsonObject {
   const secrets = channelSecrets(setting, sealer)
   const kept = Object.entries(secrets).map(([at, text]) => [at, keep(text, `/config${at}`)])
-  return { ...setting.body, config: filled(channelOf(setting).config, Object.fromEntries(kept)) }
+  return { ...setting.body, config: withSecrets(channelOf(setting).config, Object.fromEntries(kept)) }
 }
 
 /** The stored part of a channel. */
@@ -204,7 +235,7 @@ export function channelTypesFor(types: ChannelTypes, owner: Pick<Owner, 'role'>)
 
 /** The configuration with its secrets. Throws `config_invalid` when they cannot be opened. */
 export function openConfig(setting: OwnedSetting, sealer: Sealer): JsonObject {
-  return filled(channelOf(setting).config, channelSecrets(setting, sealer))
+  return withSecrets(channelOf(setting).config, channelSecrets(setting, sealer))
 }
 
 /** Throws `admin_only` if only administrators may have such a channel, or one with such a member. */
@@ -226,8 +257,6 @@ export function mayNotify(rule: Pick<OwnedSetting, 'owner'>, channel: Pick<Owned
   return rule.owner.role !== 'admin' || channel.owner.role === 'admin'
 }
 
-type Secrets = Readonly<Record<string, string>>
-
 /** The secrets of a channel by pointers into its `config`; a rule has none. */
 export function channelSecrets(setting: OwnedSetting | undefined, sealer: Sealer): Secrets {
   if (!setting?.secrets) return {}
@@ -235,43 +264,9 @@ export function channelSecrets(setting: OwnedSetting | undefined, sealer: Sealer
   return JSON.parse(sealer.open(CHANNEL_SECRETS.purpose, context, setting.secrets)) as Secrets
 }
 
-/** The secrets of a configuration by their pointers. */
-function secretsIn(config: JsonObject, { secrets: patterns }: NotificationChannel): Secrets {
-  const found: Record<string, string> = {}
-  mapStrings(config, (text, pointer) => {
-    if (text !== '' && patterns.some(pattern => fits(pattern, pointer))) found[pointer] = text
-    return text
-  })
-  return found
-}
-
-function fits(pattern: string, pointer: string): boolean {
-  const [wanted, given] = [pointerPath(pattern), pointerPath(pointer)]
-  if (!wanted || !given || wanted.length !== given.length) return false
-  return wanted.every((token, at) => token === '*' || token === given[at])
-}
-
-function without(config: JsonObject, secrets: Secrets): JsonObject {
-  return mapStrings(config, (text, pointer) => (Object.hasOwn(secrets, pointer) ? '' : text))
-}
-
-function filled(config: JsonObject, secrets: Secrets): JsonObject {
-  return mapStrings(config, (text, pointer) => secrets[pointer] ?? text)
-}
-
-/** Replaces masks by the stored secrets of the same place. */
-function unmasked(fields: Fields, config: JsonObject, kind: NotificationChannel, stored: Secrets): JsonObject {
-  return mapStrings(config, (text, pointer) => {
-    if (!looksMasked(text) || !kind.secrets.some(pattern => fits(pattern, pointer))) return text
-    const secret = stored[pointer]
-    if (secret !== undefined && text === maskSecret(secret)) return secret
-    fields.errors.push({
-      pointer: `#/config${pointer}`,
-      code: 'secret_mask',
-      detail: 'This is a mask, and no such secret is stored here; enter the secret itself',
-    })
-    return text
-  })
+/** The configuration with the stored secrets in the places of their masks. */
+function revealed(fields: Fields, config: JsonObject, { secrets }: NotificationChannel, stored: Secrets): JsonObject {
+  return unmasked(config, { patterns: secrets, stored, at: '#/config' }, fields.errors)
 }
 
 function checkConfig(fields: Fields, kind: NotificationChannel, config: JsonObject): void {

@@ -1,5 +1,5 @@
 import { TokenBuckets } from '../auth/rate-limit.ts'
-import type { FileAlerts } from '../config/shape/monitoring.ts'
+import type { FileRecords } from '../config/shape/sections.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
@@ -23,7 +23,7 @@ import { activeSettings, type OwnedSetting, OwnedSettings, settingView } from '.
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import { read } from '../store/transact.ts'
-import { type ChannelTypes, channelTypesFor, channelView, prepareChannel } from './channels.ts'
+import { CHANNELS, type ChannelTypes, channelTypesFor, channelView, prepareChannel } from './channels.ts'
 import { AlertEngine } from './engine.ts'
 import { mirrorAlerts } from './file-settings.ts'
 import { HubFacts, type HubFactsDeps } from './hub-facts.ts'
@@ -41,7 +41,7 @@ import type { MachineSource } from './machine-facts.ts'
 import { movingAlerts } from './moving.ts'
 import { Outbox, type Reach } from './outbox.ts'
 import { previewRule } from './preview-rule.ts'
-import { activeRule, checkChannels, prepareRule, ruleView } from './rules.ts'
+import { activeRule, checkChannels, prepareRule, RULES, ruleView } from './rules.ts'
 import { Silences, type StoredSilence } from './silences.ts'
 import { testChannel, testRule } from './test-rule.ts'
 
@@ -103,9 +103,9 @@ export interface Alerts {
   ): Promise<Page<JsonObject>>
   retry(actor: Actor, channel: string, id: string): Promise<void>
   /** Takes over the rules and channels of the settings file; see `mirrorAlerts`. */
-  mirror(file: FileAlerts): Promise<Mirrored>
+  mirror(file: FileRecords): Promise<Mirrored>
   /** Rules and channels as they move between hubs. */
-  moving(store: Store): Readonly<Record<'rule' | 'channel', MovingRecords>>
+  moving(store: Store): readonly MovingRecords[]
   /** Starts to evaluate and to send. */
   begin(): Promise<void>
   dispose(): Promise<void>
@@ -120,8 +120,8 @@ export function createAlerts(deps: AlertsDeps): Alerts {
   const engine: AlertEngine = new AlertEngine({ store, bus: deps.bus, log, facts, now, wake })
   const changed = (): void => engine.rulesChanged()
   const released = (): void => void outbox.wakeAll().catch((error: unknown) => log.warn('Alerts wait', { error }))
-  const rules = new OwnedSettings(store, 'rule', changed)
-  const channels = new OwnedSettings(store, 'channel', released)
+  const rules = new OwnedSettings(store, RULES, changed)
+  const channels = new OwnedSettings(store, CHANNELS, released)
   const silences = new Silences(store, released)
   const unlisten = deps.bus.on('user.updated', changed)
   const tests = new TokenBuckets({ perSecond: TESTS_PER_MINUTE / 60, burst: TESTS_PER_MINUTE, now })
@@ -183,7 +183,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     list: (actor, query) => listIncidents(store, actor, query),
     firing: () => countFiring(store),
     async channelCounts() {
-      const all = await read(store, db => activeSettings(db, 'channel'))
+      const all = await read(store, db => activeSettings(db, CHANNELS))
       return new Map([...Map.groupBy(all, ({ body }) => body.type)].map(([type, some]) => [type, some.length]))
     },
     async usage(actor) {

@@ -1,14 +1,14 @@
-import type { FileAlerts } from '../config/shape/monitoring.ts'
+import type { FileRecords } from '../config/shape/sections.ts'
 import type { Actor } from '../contract/records.ts'
 import { type Mirrored, mirrorOwned, namesOf } from '../registry/owned/mirror.ts'
 import { fileOwner, ownerOf } from '../registry/owners.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import { write } from '../store/transact.ts'
-import { type ChannelTypes, channelSecrets, prepareChannel } from './channels.ts'
+import { CHANNELS, type ChannelTypes, channelSecrets, prepareChannel } from './channels.ts'
 import type { AlertFacts } from './facts.ts'
 import { endIncidents } from './incidents.ts'
-import { checkChannels, prepareRule } from './rules.ts'
+import { checkChannels, prepareRule, RULES } from './rules.ts'
 
 const FILE: Actor = { kind: 'system', purpose: 'settings file' }
 
@@ -22,20 +22,20 @@ export interface FileSettingsDeps {
 }
 
 /** Mirrors the rules and channels of the settings file for the owner of the file's entries, as `mirrorOwned` does. */
-export function mirrorAlerts(deps: FileSettingsDeps, file: FileAlerts): Promise<Mirrored> {
+export function mirrorAlerts(deps: FileSettingsDeps, file: FileRecords): Promise<Mirrored> {
   const { store, sealer, facts } = deps
   return write(store, async trx => {
     const owner = ownerOf(await fileOwner(trx))
     const channels = await mirrorOwned(trx, owner, {
-      kind: 'channel',
-      entries: file.channels,
+      kind: CHANNELS,
+      entries: file.get(CHANNELS.kind) ?? [],
       prepare: ({ body }) => prepareChannel(FILE, body, deps),
       secrets: setting => channelSecrets(setting, sealer),
     })
-    const known = await namesOf(trx, owner, 'channel')
+    const known = await namesOf(trx, owner, CHANNELS)
     const rules = await mirrorOwned(trx, owner, {
-      kind: 'rule',
-      entries: file.rules,
+      kind: RULES,
+      entries: file.get(RULES.kind) ?? [],
       prepare({ body }) {
         const prepare = prepareRule(body, facts)
         checkChannels(body, known)

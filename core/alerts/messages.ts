@@ -4,7 +4,7 @@ import { visibleName } from '../domain/text/visible-text.ts'
 import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { AlertDeliveryTable, AlertIncidentTable } from '../store/alert-tables.ts'
 import type { Reader, Writer } from '../store/transact.ts'
-import { channelOf } from './channels.ts'
+import { CHANNELS, channelOf } from './channels.ts'
 import { faultText } from './delivery-fault.ts'
 import { silencesOf } from './silences.ts'
 
@@ -40,7 +40,7 @@ export async function readyMessage(
   const waiting = await waitingOf(trx, channelId, ruleId, begun)
   const [first] = waiting
   if (!first) return 'none'
-  const channels = await activeSettings(trx, 'channel', { ownerId: first.row.owner_id })
+  const channels = await activeSettings(trx, CHANNELS, { ownerId: first.row.owner_id })
   const channel = channels.find(({ id }) => id === channelId)
   if (!channel || !channelOf(channel).enabled) {
     const { detail } = faultText('channel_off', 'The channel is off, or was deleted')

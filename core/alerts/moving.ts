@@ -4,10 +4,10 @@ import type { MovingRecords } from '../registry/owned/moving.ts'
 import { OwnedSettings } from '../registry/owned/settings.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
-import { type ChannelTypes, movingChannel, prepareChannel } from './channels.ts'
+import { CHANNELS, type ChannelTypes, movingChannel, prepareChannel } from './channels.ts'
 import type { AlertFacts } from './facts.ts'
 import { endIncidents } from './incidents.ts'
-import { checkChannels, prepareRule, ruleView } from './rules.ts'
+import { checkChannels, prepareRule, RULES, ruleView } from './rules.ts'
 
 /** Dependencies of moving rules and channels. */
 export interface MovingAlertsDeps {
@@ -23,17 +23,25 @@ export interface MovingAlertsDeps {
   readonly released: () => void
 }
 
-/** Rules and channels as they move between hubs. A rule is checked against the channels of the transaction. */
-export function movingAlerts(deps: MovingAlertsDeps): Readonly<Record<'rule' | 'channel', MovingRecords>> {
+/** Channels and rules as they move between hubs. A rule is checked against the channels of the transaction. */
+export function movingAlerts(deps: MovingAlertsDeps): readonly MovingRecords[] {
   const { store, sealer, facts } = deps
   // Removing a rule creates messages that its alerts have ended.
-  const rules = new OwnedSettings(store, 'rule', () => {
+  const rules = new OwnedSettings(store, RULES, () => {
     deps.changed()
     deps.released()
   })
-  const channels = new OwnedSettings(store, 'channel', deps.released)
-  return {
-    rule: {
+  const channels = new OwnedSettings(store, CHANNELS, deps.released)
+  return [
+    {
+      kind: CHANNELS,
+      settings: channels,
+      open: async (setting, keep): Promise<JsonObject> => movingChannel(setting, sealer, keep),
+      prepare: async (actor, _owner, body) => prepareChannel(actor, body, deps),
+      remove: (actor, ref) => channels.remove(actor, ref, async () => undefined),
+    },
+    {
+      kind: RULES,
       settings: rules,
       open: async setting => ruleView(setting),
       async prepare(actor, owner, body) {
@@ -44,14 +52,13 @@ export function movingAlerts(deps: MovingAlertsDeps): Readonly<Record<'rule' | '
         return prepare
       },
       remove: (actor, ref) => rules.remove(actor, ref, (trx, { id }) => endIncidents(trx, id)),
+      renamed(body, { nameOf }) {
+        if (!Array.isArray(body.channels)) return body
+        const channels = body.channels.map(name => (typeof name === 'string' ? nameOf(CHANNELS.kind, name) : name))
+        return { ...body, channels }
+      },
     },
-    channel: {
-      settings: channels,
-      open: async (setting, keep): Promise<JsonObject> => movingChannel(setting, sealer, keep),
-      prepare: async (actor, _owner, body) => prepareChannel(actor, body, deps),
-      remove: (actor, ref) => channels.remove(actor, ref, async () => undefined),
-    },
-  }
+  ]
 }
 
 function isOwn(actor: Actor, owner: { readonly id: string }): boolean {

@@ -8,7 +8,7 @@ import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
-import { type ChannelTypes, channelOf, openConfig, refuseOthers } from './channels.ts'
+import { CHANNELS, type ChannelTypes, channelOf, openConfig, refuseOthers } from './channels.ts'
 import { faultOf, faultText } from './delivery-fault.ts'
 import { type ReadyMessage, readyMessage, shownMessage } from './messages.ts'
 
@@ -228,7 +228,7 @@ export class Outbox {
 
   /** Milliseconds that the channel must wait because of its own rate limit. */
   async #paceMs({ channelId }: Queue): Promise<number> {
-    const [channel] = await read(this.#deps.store, db => activeSettings(db, 'channel', { id: channelId }))
+    const [channel] = await read(this.#deps.store, db => activeSettings(db, CHANNELS, { id: channelId }))
     const most = channel && this.#deps.types().get(channelOf(channel).type)?.maxPerMinute
     if (most === undefined) return 0
     const nowMs = this.#deps.now()

@@ -1,11 +1,25 @@
+import { LIMITS } from '../config/limits.ts'
+import { listIn } from '../config/shape/sections.ts'
 import type { JsonObject } from '../contract/json.ts'
 import { type Condition, parseCondition } from '../domain/alerts/condition.ts'
 import { type AlertRule, parseRuleBody, ruleBody } from '../domain/alerts/rule-body.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { activeSettings, type OwnedSetting, type Prepare } from '../registry/owned/settings.ts'
 import type { Owner } from '../registry/owners.ts'
+import type { RecordKind } from '../registry/record-kinds.ts'
 import type { Reader } from '../store/transact.ts'
 import type { AlertFacts } from './facts.ts'
+
+/** The kind of alert rules. */
+export const RULES: RecordKind = {
+  ...{ kind: 'rule', label: 'rule', missing: 'rule_not_found', quota: 'quota_rules' },
+  most: LIMITS.alertRulesPerUser,
+  fileSection: 'alerting',
+  file: { keys: ['alerting'], read: listIn('rules', 'rule') },
+  fromHub: { what: 'alert rules', instead: 'POST /api/monitoring/rules makes them.' },
+  acts: true,
+  moved: { section: 'rules', offUnlessSeen: false, offOnRequest: false },
+}
 
 /** A rule that is evaluated. */
 export interface ActiveRule {
@@ -52,7 +66,7 @@ export function ruleView({ body }: OwnedSetting): JsonObject {
 
 /** The enabled rules of owners whose accounts are not disabled. */
 export async function activeRules(db: Reader): Promise<readonly ActiveRule[]> {
-  return (await activeSettings(db, 'rule')).flatMap(activeRule).filter(({ rule }) => rule.enabled)
+  return (await activeSettings(db, RULES)).flatMap(activeRule).filter(({ rule }) => rule.enabled)
 }
 
 /** A rule ready to be evaluated; empty when its stored condition can no longer be parsed. */

@@ -9,7 +9,7 @@ import { conditionText } from '../domain/alerts/condition-text.ts'
 import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
-import { channelOf, mayNotify } from './channels.ts'
+import { CHANNELS, channelOf, mayNotify } from './channels.ts'
 import type { AlertEngine } from './engine.ts'
 import type { AlertFacts } from './facts.ts'
 import type { Delivered, Outbox } from './outbox.ts'
@@ -72,7 +72,7 @@ export async function testRule(deps: TestRuleDeps, rule: ActiveRule, send: boole
 
 async function sendTest(deps: TestRuleDeps, rule: ActiveRule): Promise<JsonValue[]> {
   const { owner } = rule
-  const channels = await read(deps.store, db => activeSettings(db, 'channel', { ownerId: owner.id }))
+  const channels = await read(deps.store, db => activeSettings(db, CHANNELS, { ownerId: owner.id }))
   const permitted = channels.filter(channel => mayNotify(rule, channel))
   const wanted = permitted.filter(channel => rule.rule.channels?.includes(channel.name) ?? true)
   const enabled = wanted.filter(channel => channelOf(channel).enabled)

@@ -2,7 +2,7 @@ import { type AlertChange, type AlertInstance, isForgettable } from '../domain/a
 import type { FactValue } from '../domain/alerts/verdict.ts'
 import { activeSettings } from '../registry/owned/settings.ts'
 import type { Writer } from '../store/transact.ts'
-import { channelOf, mayNotify } from './channels.ts'
+import { CHANNELS, channelOf, mayNotify } from './channels.ts'
 import type { Subject } from './facts.ts'
 import { NewMessages, notifiedChannels } from './new-messages.ts'
 import type { ActiveRule } from './rules.ts'
@@ -92,7 +92,7 @@ function incidentRow({ id, owner, rule }: ActiveRule, transition: Transition, in
 
 /** Ids of the enabled channels that the rule names, or of all enabled ones of its owner. */
 async function channelsOf(trx: Writer, { owner, rule }: ActiveRule): Promise<readonly string[]> {
-  const channels = await activeSettings(trx, 'channel', { ownerId: owner.id })
+  const channels = await activeSettings(trx, CHANNELS, { ownerId: owner.id })
   const permitted = channels.filter(channel => mayNotify({ owner }, channel))
   const wanted = permitted.filter(channel => rule.channels?.includes(channel.name) ?? true)
   return wanted.filter(channel => channelOf(channel).enabled).map(({ id }) => id)

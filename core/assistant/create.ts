@@ -1,11 +1,12 @@
 import type { FailedCredentials } from '../auth/failed-credentials.ts'
+import type { FileRecords } from '../config/shape/sections.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Bridge, BridgeEndpoint, BridgeLink, BridgePreview, BridgeTestStep } from '../features/bridge.ts'
 import type { WriteOptions } from '../registry/api.ts'
-import type { FileEntry, Mirrored } from '../registry/owned/mirror.ts'
+import type { Mirrored } from '../registry/owned/mirror.ts'
 import type { MovingRecords } from '../registry/owned/moving.ts'
 import type { OwnedRecords } from '../registry/owned/records.ts'
 import { type OwnedSetting, OwnedSettings, settingView } from '../registry/owned/settings.ts'
@@ -17,6 +18,7 @@ import { mirrorEndpoints } from './file-endpoints.ts'
 import { FrameAllowance } from './frame-allowance.ts'
 import { HubSide, type HubSideDeps } from './hub-side.ts'
 import { type AssistantCredential, acceptSocket, admit } from './inbound.ts'
+import { ENDPOINTS } from './kind.ts'
 import { Links } from './links.ts'
 import { movingEndpoints } from './moving.ts'
 import { boundThing, findTarget, type Things } from './targets.ts'
@@ -62,7 +64,7 @@ export interface Assistant {
    */
   test(actor: Actor, ref: string): Promise<EndpointTest>
   /** Stores the endpoints of the settings file, and serves them. */
-  mirror(entries: readonly FileEntry[]): Promise<Mirrored>
+  mirror(file: FileRecords): Promise<Mirrored>
   /** Endpoints as they move between hubs; `things`: where in the same transaction their groups and servers are found. */
   moving(store: Store, things: Things): MovingRecords
   /** True when a plugin offers a bridge. */
@@ -85,7 +87,7 @@ export function createAssistant(deps: AssistantDeps): Assistant {
   const hubSide = new HubSide(deps, allowance)
   const links = new Links({ store, bus, bridge, failed, hubSide })
   const tests = new EndpointTests(links)
-  const settings = new OwnedSettings(store, 'endpoint', () => undefined)
+  const settings = new OwnedSettings(store, ENDPOINTS, () => undefined)
 
   const show = async (setting: OwnedSetting): Promise<JsonObject> => {
     const { direction, target, enabled, limits, last4 } = endpointOf(setting)
@@ -173,8 +175,8 @@ export function createAssistant(deps: AssistantDeps): Assistant {
       if (!by?.test) throw disabled()
       return tests.run(setting, async () => (await link?.test?.()) ?? (await by.test?.(unserved(setting))) ?? [])
     },
-    async mirror(entries) {
-      const mirrored = await mirrorEndpoints(deps, entries)
+    async mirror(file) {
+      const mirrored = await mirrorEndpoints(deps, file.get(ENDPOINTS.kind) ?? [])
       if (mirrored.changed) await links.changed()
       return mirrored
     },

@@ -7,8 +7,8 @@ import { refuseClosedHost } from '../domain/server/permitted-host.ts'
 import { maskSecret } from '../domain/server/secrets.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { OwnedSetting, Prepare } from '../registry/owned/settings.ts'
-import { ENDPOINT_SECRETS } from '../registry/sealed-values.ts'
 import type { Sealer } from '../secrets/seal.ts'
+import { ENDPOINT_SECRETS } from './kind.ts'
 
 const FIELDS = ['name', 'direction', 'url', 'group', 'enabled', 'limits']
 const ANSWER_FIELDS = [...ANSWERED_FIELDS, 'kind', 'view', 'last4', 'status']

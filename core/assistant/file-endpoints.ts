@@ -1,7 +1,8 @@
+import type { FileEntry } from '../config/shape/sections.ts'
 import type { FieldError } from '../contract/errors.ts'
 import { quoteName } from '../domain/names.ts'
 import { validationError } from '../domain/validation-error.ts'
-import { type FileEntry, type Mirrored, mirrorOwned } from '../registry/owned/mirror.ts'
+import { type Mirrored, mirrorOwned } from '../registry/owned/mirror.ts'
 import { fileOwner, type Owner, ownerOf, userById, userByName } from '../registry/owners.ts'
 import type { Store } from '../store/open.ts'
 import { type Reader, read, write } from '../store/transact.ts'
@@ -14,6 +15,7 @@ import {
   tokenFrom,
   urlOf,
 } from './endpoint.ts'
+import { ENDPOINTS } from './kind.ts'
 import { findTarget, type Things } from './targets.ts'
 
 /** Form of a token of an inbound endpoint in the file. */
@@ -51,7 +53,7 @@ export async function mirrorEndpoints(deps: FileEndpointsDeps, entries: readonly
       .selectFrom('owned_setting')
       .select('owner_id')
       .distinct()
-      .where('kind', '=', 'endpoint')
+      .where('kind', '=', ENDPOINTS.kind)
       .where('origin', '=', 'file')
       .execute()
     const owners = new Map(found.map(({ owner }) => [owner.id, owner]))
@@ -63,7 +65,7 @@ export async function mirrorEndpoints(deps: FileEndpointsDeps, entries: readonly
     for (const owner of owners.values()) {
       const its = found.filter(one => one.owner.id === owner.id)
       const mirrored = await mirrorOwned(trx, owner, {
-        kind: 'endpoint',
+        kind: ENDPOINTS,
         entries: its.map(({ entry }) => entry),
         prepare(entry) {
           const { owner: _owner, token, ...body } = entry.body

@@ -6,6 +6,7 @@ import type { Store } from '../store/open.ts'
 import { read } from '../store/transact.ts'
 import { endpointOf } from './endpoint.ts'
 import type { HubSide } from './hub-side.ts'
+import { ENDPOINTS } from './kind.ts'
 
 /** Time for calls to finish when an endpoint is changed or switched off, and when its owner loses it, in milliseconds. */
 const GRACE_MS = { changed: 30_000, lost: 0 } as const
@@ -125,7 +126,7 @@ export class Links {
 
   async #follow(ownerId: string | undefined): Promise<void> {
     const bridge = this.#deps.bridge()
-    const all = bridge ? await read(this.#deps.store, db => activeSettings(db, 'endpoint', { ownerId })) : []
+    const all = bridge ? await read(this.#deps.store, db => activeSettings(db, ENDPOINTS, { ownerId })) : []
     const wanted = new Map(all.filter(setting => endpointOf(setting).enabled).map(setting => [setting.id, setting]))
     const owners = new Set(all.map(({ owner }) => owner.id))
     const concerned = [...this.#served].filter(

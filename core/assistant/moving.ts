@@ -3,6 +3,7 @@ import type { MovingRecords } from '../registry/owned/moving.ts'
 import { OwnedSettings } from '../registry/owned/settings.ts'
 import type { Store } from '../store/open.ts'
 import { endpointOf, newToken, type PrepareDeps, prepareEndpoint, urlOf } from './endpoint.ts'
+import { ENDPOINTS } from './kind.ts'
 import { boundThing, findTarget, type Things } from './targets.ts'
 
 /** Dependencies of moving endpoints. */
@@ -22,11 +23,12 @@ export interface MovingEndpointsDeps extends PrepareDeps {
 export function movingEndpoints(deps: MovingEndpointsDeps): MovingRecords {
   const { store, things, sealer, hasView, changed } = deps
   let isTold = false
-  const settings = new OwnedSettings(store, 'endpoint', () => {
+  const settings = new OwnedSettings(store, ENDPOINTS, () => {
     if (!isTold) queueMicrotask(changed)
     isTold = true
   })
   return {
+    kind: ENDPOINTS,
     settings,
     async open(setting, keep) {
       const { direction, target, enabled, limits } = endpointOf(setting)
@@ -43,6 +45,19 @@ export function movingEndpoints(deps: MovingEndpointsDeps): MovingRecords {
       return prepareEndpoint(body, target, deps, tokenFor(body, before !== undefined))
     },
     remove: (actor, ref) => settings.remove(actor, ref, async () => undefined),
+    renamed(body, { refOf }) {
+      if (typeof body.group !== 'string') return body
+      const at = body.group.lastIndexOf('/') + 1
+      const [view, ref] = [body.group.slice(0, at), body.group.slice(at)]
+      // As where it is looked up: a group comes before a server of its name.
+      const asGroup = refOf('group', ref)
+      return { ...body, group: `${view}${asGroup === ref ? refOf('server', ref) : asGroup}` }
+    },
+    warnings({ direction, enabled }) {
+      if (direction === 'inbound')
+        return ['Its token is a new one: POST /api/assistant/endpoints/{ref}/token gives you one']
+      return enabled === false ? [] : ['Two hubs must not dial one address: switch it off in the other one']
+    },
   }
 }
 

@@ -10,6 +10,7 @@ import { openSettingsFile } from '../config/settings-file.ts'
 import { StartError } from '../config/start-error.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
+import { RECORD_SECTIONS } from '../hub/record-kinds.ts'
 import { StoreOpenError } from '../store/errors.ts'
 import { faultName } from '../transport-kit/wire-error.ts'
 import { findHub, HubClient } from './client.ts'
@@ -117,7 +118,9 @@ async function settingsFile(io: CommandIo): Promise<Finding> {
     const path = await findSettingsFile(readEnvironment(io.env).settingsFile, io.cwd, dataDir)
     if (path === undefined)
       return { subject, state: 'ok', detail: 'none yet; the sample will be copied to the data folder' }
-    const file = await openSettingsFile(path, { dataDir, runtime: process.execPath, program: 'core/main.ts' })
+    const file = await openSettingsFile(path, {
+      ...{ dataDir, runtime: process.execPath, program: 'core/main.ts', sections: RECORD_SECTIONS },
+    })
     file.dispose()
     const { servers, groups } = file.state.file
     const detail = `${path}: ${servers.length} servers, ${groups.length} groups${file.readOnly ? ', read-only' : ''}`

@@ -3,6 +3,7 @@ import { readEnvironment } from '../config/env.ts'
 import { findSettingsFile } from '../config/load.ts'
 import { openSettingsFile, type SettingsFile } from '../config/settings-file.ts'
 import { StartError } from '../config/start-error.ts'
+import { RECORD_KINDS } from '../hub/record-kinds.ts'
 import { countInFile, type Resealed, resealFileEntries, resealStored } from '../registry/sealed-values.ts'
 import { beginRotation, endRotation, type MasterKey } from '../secrets/master-keys.ts'
 import { createSealer } from '../secrets/seal.ts'
@@ -93,7 +94,7 @@ async function sealAnew(
     throw new UsageError('MASTER_KEY is the only key; set it to a new one, and MASTER_KEY_OLD to the present one')
   }
   const sealer = createSealer(keys.map(({ key }) => key))
-  const stored = await resealStored(store, sealer, first.kid)
+  const stored = await resealStored(store, sealer, first.kid, { all: () => RECORD_KINDS })
   if (!settings) return stored
   const filed = await resealFileEntries(store, sealer, first.kid, settings.state.file.servers)
   if (filed.texts.size > 0) await settings.replaceTexts(filed.texts)

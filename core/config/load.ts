@@ -9,6 +9,7 @@ import { type ConfigLayers, type Layered, mergeLayers, readJsonLayer, type Surro
 import { checkLogFile } from './log-file.ts'
 import { IS_ONE_FILE } from './one-file.ts'
 import { openSettingsFile, type SettingsFile } from './settings-file.ts'
+import type { FileSection } from './shape/sections.ts'
 import { StartError } from './start-error.ts'
 
 /** In the working directory; DATA_DIR overrides it. */
@@ -24,6 +25,8 @@ const PROGRAM = IS_ONE_FILE ? undefined : join(PACKAGE, 'core', 'main.ts')
 export interface LoadOptions {
   /** True when standard output is a terminal. Default: detected. */
   readonly isTerminal?: boolean
+  /** Sections of the settings file that hold records of features. Default: none. */
+  readonly sections?: readonly FileSection[]
   /** Receives later warnings of the settings file, as sentences for the log. */
   readonly onWarning?: (message: string) => void
 }
@@ -51,12 +54,13 @@ export async function loadConfig(env: Environment, cwd: string, options: LoadOpt
   const found = await findSettingsFile(fromEnv.settingsFile, cwd, dataDir)
   await prepareDataDir(dataDir)
   const settingsFile = found ?? (await copySample(dataDir))
-  const { onWarning } = options
+  const { onWarning, sections } = options
   const settings = await openSettingsFile(settingsFile, {
     dataDir,
     runtime: process.execPath,
     program: PROGRAM,
     ...(onWarning ? { onWarning } : {}),
+    ...(sections ? { sections } : {}),
   })
   const warnings = [...settings.state.warnings]
   const file = readJsonLayer(settings.state.systemConfig, 'systemConfig', message => warnings.push(message))

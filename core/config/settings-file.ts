@@ -10,6 +10,7 @@ import { FileWatch } from './file-watch.ts'
 import { type Path, setAt } from './jsonc-edit.ts'
 import { type EntryName, editGroup, editServer, renameMember } from './settings-edit.ts'
 import { readSettingsText, SettingsError, type SettingsText } from './settings-text.ts'
+import type { FileSection } from './shape/sections.ts'
 import type { SettingsState } from './shape/settings.ts'
 
 /** Largest settings file, in bytes: 16 MiB. */
@@ -22,6 +23,8 @@ export interface SettingsFileOptions {
   /** Program for `"command": "patchbay"` in the file: `process.execPath` with the hub's entry file. */
   readonly runtime: string
   readonly program?: string | undefined
+  /** Sections that hold records of features. Default: none is read, and each is named as unknown. */
+  readonly sections?: readonly FileSection[]
   /** Receives sentences for the log. Default: ignored. */
   readonly onWarning?: (message: string) => void
 }
@@ -67,7 +70,7 @@ export interface SettingsFile {
 export async function openSettingsFile(path: string, options: SettingsFileOptions): Promise<SettingsFile> {
   const absolute = resolve(path)
   const base: FileBase = { folder: dirname(absolute), runtime: options.runtime, program: options.program }
-  const { settings, hash } = await load(absolute, base)
+  const { settings, hash } = await load(absolute, base, options)
   return new OpenSettingsFile(absolute, base, options, settings, hash, await isReadOnly(absolute))
 }
 
@@ -76,7 +79,11 @@ interface Loaded {
   readonly hash: string
 }
 
-async function load(path: string, base: FileBase): Promise<Loaded> {
+async function load(
+  path: string,
+  base: FileBase,
+  { sections }: Pick<SettingsFileOptions, 'sections'>,
+): Promise<Loaded> {
   let bytes: Uint8Array
   try {
     bytes = await readRegularFile(path)
@@ -85,7 +92,7 @@ async function load(path: string, base: FileBase): Promise<Loaded> {
     const problem = codeOf(error) === 'ENOENT' ? 'it does not exist' : `it cannot be read (${codeOf(error)})`
     throw new SettingsError('settings_json', path, problem, undefined, { cause: error })
   }
-  return { settings: readSettingsText(bytes, path, base), hash: hashOf(bytes) }
+  return { settings: readSettingsText(bytes, path, base, sections), hash: hashOf(bytes) }
 }
 
 /** Throws SettingsError, and the error of the file system. */
@@ -212,7 +219,7 @@ class OpenSettingsFile implements SettingsFile {
   #write(change: (settings: SettingsText) => string): Promise<void> {
     return this.#enqueue(async () => {
       if (this.readOnly) throw this.#refused('it is not writable')
-      const present = await load(this.path, this.#base).catch((error: unknown) => {
+      const present = await load(this.path, this.#base, this.#options).catch((error: unknown) => {
         if (error instanceof SettingsError) throw this.#refused(`it is broken now (${error.message})`, error)
         throw error
       })
@@ -238,7 +245,7 @@ class OpenSettingsFile implements SettingsFile {
 
   #checked(text: string): SettingsText {
     try {
-      return readSettingsText(Buffer.from(text), this.path, this.#base)
+      return readSettingsText(Buffer.from(text), this.path, this.#base, this.#options.sections)
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error
       throw new HubError('validation_failed', `This edit would make the settings file invalid. ${error.message}`, {
@@ -277,7 +284,7 @@ class OpenSettingsFile implements SettingsFile {
   async #reread(settled: boolean, onRejected: (error: SettingsError) => void): Promise<boolean> {
     if (!this.#watch) return true
     try {
-      const { settings, hash } = await load(this.path, this.#base)
+      const { settings, hash } = await load(this.path, this.#base, this.#options)
       // After a rejected edit, restoring the old content is a change again: it clears the error.
       if (hash === this.#hash && !this.#rejected) return true
       this.#rejected = false

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { nameKey } from '../domain/names.ts'
 import { type FileBase, resolveEntry } from './file-base.ts'
 import { type JsoncDocument, JsoncError, type Position, positionAt, readJsonc } from './jsonc.ts'
+import type { FileSection } from './shape/sections.ts'
 import { DuplicateEntry, readSettings, type SettingsState } from './shape/settings.ts'
 import { type StartCode, StartError } from './start-error.ts'
 
@@ -30,8 +31,13 @@ export interface SettingsText {
   readonly state: SettingsState
 }
 
-/** Throws SettingsError: settings_json, settings_duplicate, settings_newer. */
-export function readSettingsText(bytes: Uint8Array, path: string, base: FileBase): SettingsText {
+/** `sections`: see `readSettings`. Throws SettingsError: settings_json, settings_duplicate, settings_newer. */
+export function readSettingsText(
+  bytes: Uint8Array,
+  path: string,
+  base: FileBase,
+  sections: readonly FileSection[] = [],
+): SettingsText {
   const text = decode(bytes, path)
   const document = parse(text, path)
   if (!isJsonObject(document.value)) {
@@ -40,7 +46,7 @@ export function readSettingsText(bytes: Uint8Array, path: string, base: FileBase
   }
   refuseNewer(document.value.version, document, path)
   try {
-    const state = readSettings(document.value)
+    const state = readSettings(document.value, sections)
     return { text, document: document.value, state: resolveAll(state, base) }
   } catch (error) {
     if (!(error instanceof DuplicateEntry)) throw error

@@ -5,6 +5,7 @@ import type { EventView } from './events.ts'
 import type { GuardedFetch } from './fetch.ts'
 import type { DialFor, FetchFor, PluginClient, PluginPeople, PluginRecords, PluginStates } from './hub-services.ts'
 import type { PluginJobs, PluginSecrets, PluginSettings, PluginThread } from './kept.ts'
+import type { PluginRecordKinds } from './owned-records.ts'
 import type { ExtensionPoints } from './points.ts'
 import type { Actor, GroupMember, GroupRecord, ServerRecord, UserActor } from './records.ts'
 import type { PluginRoutes } from './routes.ts'
@@ -68,8 +69,9 @@ export interface PluginContext<Config> {
   readonly routes: PluginRoutes
   readonly jobs: PluginJobs
   readonly settings: PluginSettings
-  /** In the main thread alone, as `tables` and `contributions` of own points. */
+  /** In the main thread alone, as `records`, `tables` and `contributions` of own points. */
   readonly secrets: PluginSecrets
+  readonly records: PluginRecordKinds
   tables<Schema>(): PluginTables<Schema>
   readonly servers: PluginRecords<ServerRecord>
   readonly groups: PluginRecords<GroupRecord, Omit<GroupRecord, 'members'>>

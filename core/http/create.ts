@@ -5,12 +5,12 @@ import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
 import type { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
+import type { Dashboards } from '../dashboards/dashboards.ts'
 import type { BytesInFlight } from '../domain/byte-account.ts'
 import type { Transports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { Registry } from '../registry/api.ts'
-import type { Dashboards } from '../registry/owned/dashboards.ts'
 import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { Peer, RequestGuard } from './api.ts'
 import { type AppDeps, createApp } from './app.ts'
@@ -134,6 +134,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...docsRoutes({
       ...{ routes: described, version, transports: deps.transports, alerts: deps.alerts },
       pluginRoutes: () => deps.pluginRoutes.all(),
+      recordRoutes: () => deps.pluginRoutes.records(),
     }),
     ...namingChanger(described, registry.audit),
   ]

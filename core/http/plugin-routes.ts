@@ -6,8 +6,8 @@ import type { RouteContribution } from '../contract/points.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { RouteAccess, RouteAnswer } from '../contract/routes.ts'
 import type { AuditRegistry } from '../registry/api.ts'
-import type { RunnableRoute } from './pipeline.ts'
-import type { Method, Reply } from './route.ts'
+import { type RunnableRoute, runnable } from './pipeline.ts'
+import type { Method, Reply, Route } from './route.ts'
 
 /** The description of one route of a plugin, with its schemas as JSON Schema. */
 export interface DescribedRoute {
@@ -53,6 +53,8 @@ export interface PluginRouteTable {
   of(plugin: string): readonly PluginSchemaRoute[]
   /** Routes with schemas of all plugins; the same objects while nothing has changed. */
   all(): readonly PluginSchemaRoute[]
+  /** Routes of kinds of records, with whole paths; of all plugins or of one. */
+  records(plugin?: string): readonly Route[]
   /** The limits that hold, by plugin. */
   limits(): Readonly<Record<string, Readonly<Record<string, number>>>>
 }
@@ -79,21 +81,40 @@ export function pluginRoute(
   const [, plugin, below] = PATH.exec(path) ?? []
   if (plugin === undefined || below === undefined) return undefined
   const wanted = method === 'HEAD' ? 'GET' : method
-  const here = table.of(plugin).flatMap(route => {
-    const params = matched(route.described.path, `/${below}`)
-    return params ? [{ route, params }] : []
+  const here = offersOf(plugin, table, audit).flatMap(offer => {
+    const params = matched(offer.path, path)
+    return params ? [{ ...offer, params }] : []
   })
   const [closest] = here
-  const same = here.filter(({ route }) => route.described.path === closest?.route.described.path)
-  const found = same.find(({ route }) => route.described.method === wanted)
-  if (found) return { route: schemaRoute(found.route, audit), params: found.params }
+  const same = here.filter(offer => offer.path === closest?.path)
+  const found = same.find(offer => offer.method === wanted)
+  if (found) return { route: found.run(), params: found.params }
   const free = table.free(plugin, below)
   if (free) return { route: freeRoute(plugin, path, method, free), params: {} }
   if (same.length === 0) return undefined
-  const methods = same.flatMap(({ route: { described } }) =>
-    described.method === 'GET' ? ['GET', 'HEAD'] : [described.method],
-  )
-  return { allow: methods.sort(), open: same.some(({ route }) => route.described.access === 'public') }
+  const methods = same.flatMap(offer => (offer.method === 'GET' ? ['GET', 'HEAD'] : [offer.method]))
+  return { allow: methods.sort(), open: same.some(offer => offer.access === 'public') }
+}
+
+/** One method at a path. */
+interface Offer extends Pick<RunnableRoute, 'path' | 'method' | 'access'> {
+  run(): RunnableRoute
+}
+
+/** All routes of a plugin, those with fewer parameters first. */
+function offersOf(plugin: string, table: PluginRouteTable, audit: Pick<AuditRegistry, 'record'>): readonly Offer[] {
+  const weight = ({ path }: Offer): string => path.replaceAll(/\{\w+\}/g, '~')
+  const offers: Offer[] = [
+    ...table.of(plugin).map(route => {
+      const { method, access } = route.described
+      return { path: fullPath(route), method, access, run: () => schemaRoute(route, audit) }
+    }),
+    ...table.records(plugin).map(route => {
+      const { path, method, access } = route
+      return { path, method, access, run: () => runnable(route) }
+    }),
+  ]
+  return offers.sort((a, b) => (weight(a) < weight(b) ? -1 : weight(a) > weight(b) ? 1 : 0))
 }
 
 /** The whole path of a plugin's route, such as `/api/plugins/library/books/{id}`. */

@@ -30,6 +30,7 @@ import { OneAtATime } from '../moving/one-at-a-time.ts'
 import { PluginTracer } from '../plugin-host/plugin-tracer.ts'
 import { everyContribution, firstContribution, pluginsView } from '../plugin-host/views.ts'
 import { createRegistry, type OpenRegistry } from '../registry/create.ts'
+import { OpenKinds } from '../registry/owned/open-kinds.ts'
 import { countStored } from '../registry/sealed-values.ts'
 import { removeUnownedDocuments } from '../registry/servers/document-parts.ts'
 import { followSettingsFile } from '../registry/settings-file/follow-file.ts'
@@ -48,6 +49,7 @@ import { metricsDeps } from './metrics.ts'
 import { openMonitoring } from './monitoring.ts'
 import { openMoving } from './moving.ts'
 import { openPlugins } from './plugins.ts'
+import { RECORD_KINDS } from './record-kinds.ts'
 import { forOwner, logOptions, openHistory } from './records.ts'
 import { pingInPlace, writeObstacle } from './refusals.ts'
 import { followSinks } from './sinks.ts'
@@ -117,7 +119,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const bodyParser = new BodyParser()
   const importDocument = bodyParser.importDocument.bind(bodyParser)
   undo.defer(() => bodyParser.dispose())
+  const kinds = new OpenKinds(RECORD_KINDS)
   const room: OpenRegistry = createRegistry({
+    kinds,
     store,
     bus,
     sealer,
@@ -148,7 +152,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   await makeFirstAdministrator(config, registry, auth)
   const marks = new HubMarks(keys.jwtSecret)
   const { plugins, services } = await openPlugins({
-    ...{ loaded, config, store, registry, transports, bus, hubLog, marks, undo },
+    ...{ loaded, config, store, registry, sealer, kinds, transports, bus, hubLog, marks, undo },
     custom: meters.custom,
   })
   followSinks({ sinks: plugins.contributions('logSink'), bus, hubLog, undo })
@@ -213,8 +217,16 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
 
   const parts = { registry, store, bus, sealer, log, hubLog, plugins, config, undo }
   const assistant = openAssistant({ ...parts, mcp, auth, version: manifest.version, instanceId: marks.make() })
-  const { alerts, dashboards, fileMonitoring } = await openMonitoring({
-    ...{ ...parts, assistant, upstreams: connections, settings: loaded.settings, meters, instanceId: marks.make() },
+  const { alerts, dashboards, fileRecords } = await openMonitoring({
+    ...{
+      ...parts,
+      kinds,
+      assistant,
+      upstreams: connections,
+      settings: loaded.settings,
+      meters,
+      instanceId: marks.make(),
+    },
   })
   const importSources = () => plugins.contributions('importSource')
   const market = createMarket({
@@ -257,14 +269,14 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     routes: resourceRoutes({
       ...{ registry, alerts, dashboards, assistant, market, bundles },
       ...openMoving({
-        ...{ registry, store, transports, alerts, assistant, config: loaded.config },
+        ...{ registry, store, transports, kinds, alerts, assistant, config: loaded.config },
         ...{ settings: loaded.settings, passwords: auth.passwords },
         ...{ within: room.within, readDocument: importDocument, sources: importSources },
         parseText: bodyParser.parseText.bind(bodyParser),
       }),
-      importSources,
+      ...{ importSources, kinds },
       usualHealthCheck: () => loaded.settings.state.healthCheck,
-      fileProblems: () => fileMonitoring.problems(),
+      fileProblems: () => fileRecords.problems(),
       bus,
       upstreams: connections,
       ...{ mcp, credentials: auth.liveCredentials, bytes },

@@ -2,10 +2,11 @@ import { type Alerts, type AlertsDeps, createAlerts } from '../alerts/create.ts'
 import type { Assistant } from '../assistant/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { SettingsFile } from '../config/settings-file.ts'
+import { Dashboards } from '../dashboards/dashboards.ts'
 import type { PluginHost } from '../plugin-host/host.ts'
-import { Dashboards } from '../registry/owned/dashboards.ts'
+import type { OpenKinds } from '../registry/owned/open-kinds.ts'
 import type { HubLog } from '../telemetry/log.ts'
-import { type FileMonitoring, followFileMonitoring } from './file-monitoring.ts'
+import { type FollowedRecords, followFileRecords } from './file-records.ts'
 import { droppedOf, type Meters } from './meters.ts'
 
 /** Parts of which alerts and dashboards consist. */
@@ -18,6 +19,7 @@ export interface MonitoringParts
   readonly meters: Meters
   /** Its endpoints of the settings file are followed too. */
   readonly assistant: Pick<Assistant, 'mirror'>
+  readonly kinds: Pick<OpenKinds, 'all' | 'added'>
   /** Disposes of them. */
   readonly undo: AsyncDisposableStack
 }
@@ -25,8 +27,8 @@ export interface MonitoringParts
 /** Alerts and dashboards, with those of the settings file. Alerts are evaluated once they `begin`. */
 export async function openMonitoring(
   parts: MonitoringParts,
-): Promise<{ readonly alerts: Alerts; readonly dashboards: Dashboards; readonly fileMonitoring: FileMonitoring }> {
-  const { config, settings, plugins, hubLog, meters, assistant, undo, ...rest } = parts
+): Promise<{ readonly alerts: Alerts; readonly dashboards: Dashboards; readonly fileRecords: FollowedRecords }> {
+  const { config, settings, plugins, hubLog, meters, assistant, kinds, undo, ...rest } = parts
   const { store, bus, log } = rest
   const alerts = createAlerts({
     ...rest,
@@ -41,7 +43,8 @@ export async function openMonitoring(
   })
   undo.defer(() => alerts.dispose())
   const dashboards = new Dashboards(store)
-  const fileMonitoring = await followFileMonitoring({ settings, alerts, dashboards, assistant, bus, log })
-  undo.defer(() => fileMonitoring.end())
-  return { alerts, dashboards, fileMonitoring }
+  const mirrors = [alerts, dashboards, assistant]
+  const fileRecords = await followFileRecords({ settings, mirrors, kinds, bus, log })
+  undo.defer(() => fileRecords.end())
+  return { alerts, dashboards, fileRecords }
 }

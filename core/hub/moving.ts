@@ -2,17 +2,19 @@ import type { Alerts } from '../alerts/create.ts'
 import type { Assistant } from '../assistant/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { SettingsFile } from '../config/settings-file.ts'
+import { movingDashboards } from '../dashboards/dashboards.ts'
 import type { BackupDownloads } from '../moving/backup/download.ts'
 import type { ExportRegistry, ExportService } from '../moving/export.ts'
 import type { ImportDeps, ImportService } from '../moving/imports.ts'
 import type { Registry } from '../registry/api.ts'
-import { movingDashboards } from '../registry/owned/dashboards.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
+import type { OpenKinds } from '../registry/owned/open-kinds.ts'
 
 /** Dependencies of import and export. */
 export interface MovingParts extends Omit<ImportDeps, 'records' | 'settings'> {
   readonly alerts: Pick<Alerts, 'moving'>
   readonly assistant: Pick<Assistant, 'moving'>
+  readonly kinds: OpenKinds
   readonly config: Pick<HubConfig, 'dataDir' | 'databaseUrl'>
   readonly registry: ExportRegistry & Pick<Registry, 'settings'>
   readonly settings: Pick<SettingsFile, 'path' | 'state'>
@@ -24,11 +26,12 @@ export function openMoving(parts: MovingParts): {
   readonly exports: ExportService
   readonly backups: BackupDownloads
 } {
-  const records: MovingKinds = ({ store, registry }) => ({
+  const records: MovingKinds = ({ store, registry }) => [
     ...parts.alerts.moving(store),
-    dashboard: movingDashboards(store),
-    endpoint: parts.assistant.moving(store, registry),
-  })
+    movingDashboards(store),
+    parts.assistant.moving(store, registry),
+    ...parts.kinds.added().map(({ moving }) => moving(store)),
+  ]
   let imports: Promise<ImportService> | undefined
   let exports: Promise<ExportService> | undefined
   let backups: Promise<BackupDownloads> | undefined
@@ -39,7 +42,9 @@ export function openMoving(parts: MovingParts): {
     return imports
   }
   const exportService = () => {
-    exports ??= import('../moving/export.ts').then(({ createExports }) => createExports(parts.registry, records(parts)))
+    exports ??= import('../moving/export.ts').then(({ createExports }) =>
+      createExports(parts.registry, () => records(parts)),
+    )
     return exports
   }
   const downloads = () => {

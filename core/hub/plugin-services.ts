@@ -7,7 +7,7 @@ import type { HubServices } from '../plugin-host/services/services.ts'
 import type { Registry } from '../registry/api.ts'
 import type { Store } from '../store/open.ts'
 
-interface Parts extends Pick<HubServices, 'dataDir' | 'variable' | 'instanceId' | 'formerPlaces'> {
+interface Parts extends Pick<HubServices, 'dataDir' | 'variable' | 'instanceId' | 'formerPlaces' | 'sealer' | 'kinds'> {
   readonly store: Store
   readonly registry: Registry
   readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy'>
@@ -25,6 +25,14 @@ export class PluginServices implements HubServices {
 
   get store(): Store {
     return this.#parts.store
+  }
+
+  get sealer(): HubServices['sealer'] {
+    return this.#parts.sealer
+  }
+
+  get kinds(): HubServices['kinds'] {
+    return this.#parts.kinds
   }
 
   get registry(): Registry {

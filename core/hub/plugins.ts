@@ -6,7 +6,9 @@ import type { EventBus } from '../events/bus.ts'
 import { PluginHost } from '../plugin-host/host.ts'
 import { registryView } from '../plugin-host/views.ts'
 import type { Registry } from '../registry/api.ts'
+import type { OpenKinds } from '../registry/owned/open-kinds.ts'
 import type { HubMarks } from '../secrets/hub-marks.ts'
+import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import type { HubLog } from '../telemetry/log.ts'
@@ -18,6 +20,8 @@ interface PluginParts {
   readonly config: HubConfig
   readonly store: Store
   readonly registry: Registry
+  readonly sealer: Sealer
+  readonly kinds: OpenKinds
   readonly transports: OpenTransports
   readonly bus: EventBus
   readonly hubLog: HubLog
@@ -28,9 +32,9 @@ interface PluginParts {
 
 /** Starts the plugins; the services that they get lack what is built after them. */
 export async function openPlugins(parts: PluginParts) {
-  const { loaded, config, store, registry, transports, bus, hubLog, marks, custom, undo } = parts
+  const { loaded, config, store, registry, sealer, kinds, transports, bus, hubLog, marks, custom, undo } = parts
   const services = new PluginServices({
-    ...{ store, registry, config, dataDir: loaded.config.dataDir },
+    ...{ store, registry, sealer, kinds, config, dataDir: loaded.config.dataDir },
     variable: name => loaded.variable(name),
     instanceId: marks.make(),
     formerPlaces: FORMER_PLACES,

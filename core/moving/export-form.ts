@@ -5,14 +5,6 @@ export const EXPORT_SECRETS = 'patchbay export, secrets'
 /** A user's own settings that mean the same in every hub. */
 export const EXPORT_SETTINGS = ['language', 'theme'] as const
 
-/** Sections of what a user owns beside servers and groups, in the order in which an import makes them: rules name channels. */
-export const OWNED_SECTIONS = {
-  channels: 'channel',
-  rules: 'rule',
-  dashboards: 'dashboard',
-  endpoints: 'endpoint',
-} as const
-
 const SECRET = /^<secret:(\/.*)>$/s
 
 /** The placeholder for a secret. */

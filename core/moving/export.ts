@@ -7,7 +7,7 @@ import { nextTurn } from '../domain/next-turn.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { Registry } from '../registry/api.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
-import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, OWNED_SECTIONS, secretAt } from './export-form.ts'
+import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretAt } from './export-form.ts'
 import { exportHash, jsonParts } from './json-pieces.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { sealWithPassphrase } from './passphrase.ts'
@@ -25,17 +25,18 @@ export interface ExportService {
 }
 
 /** Makes exports of this registry. */
-export function createExports(registry: ExportRegistry, records: ExportRecords): ExportService {
+export function createExports(registry: ExportRegistry, records: () => ExportRecords): ExportService {
   // Sealing takes 128 MiB for a moment, and the documents of one user up to 64.
   const turns = new OneAtATime('Too many exports are made at this moment')
   return {
-    make: (actor, passphrase) => turns.run(async () => jsonParts(await exportOf(registry, records, actor, passphrase))),
+    make: (actor, passphrase) =>
+      turns.run(async () => jsonParts(await exportOf(registry, records(), actor, passphrase))),
   }
 }
 
 /**
- * All that a user owns and that makes sense in another hub: servers, groups, settings, channels, rules, dashboards, assistant
- * endpoints and keys of hosted platforms. In the place of each secret stands a mark; with a passphrase the secrets are in the file, sealed with it.
+ * All that a user owns and that makes sense in another hub: servers, groups, settings, records of all kinds, and keys of hosted
+ * platforms. In the place of each secret stands a mark; with a passphrase the secrets are in the file, sealed with it.
  */
 async function exportOf(
   registry: ExportRegistry,
@@ -111,11 +112,12 @@ async function exportedSettings({ settings }: ExportRegistry, { userId }: UserAc
 
 async function exportedOwned(records: ExportRecords, actor: UserActor, keep: Keep): Promise<JsonObject> {
   const sections: [string, JsonObject][] = []
-  for (const [section, kind] of Object.entries(OWNED_SECTIONS)) {
+  for (const { kind, settings, open } of records) {
+    const { section } = kind.moved
     const found: [string, JsonValue][] = []
-    for (const setting of byName(await records[kind].settings.list(actor))) {
+    for (const setting of byName(await settings.list(actor))) {
       const at = `/${section}/${pointerToken(setting.name)}`
-      const { name, ...body } = await records[kind].open(setting, (secret, pointer) => keep(secret, `${at}${pointer}`))
+      const { name, ...body } = await open(setting, (secret, pointer) => keep(secret, `${at}${pointer}`))
       found.push([setting.name, body])
       await nextTurn()
     }

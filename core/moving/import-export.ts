@@ -3,9 +3,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { validationError } from '../domain/validation-error.ts'
 import { checkOrigin } from '../market/origin-check.ts'
-import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, OWNED_SECTIONS, secretPlace } from './export-form.ts'
+import { isPluginKind, type RecordKind } from '../registry/record-kinds.ts'
+import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretPlace } from './export-form.ts'
 import type { ImportContent, ImportItem, MissingValue } from './import-items.ts'
-import type { OwnedItemKind } from './import-scope.ts'
 import { exportHash } from './json-pieces.ts'
 import { openWithPassphrase, type PassphraseSealed } from './passphrase.ts'
 
@@ -22,6 +22,7 @@ export async function readExport(
   document: JsonObject,
   answers: Readonly<Record<string, string>>,
   passphrase: string | undefined,
+  kinds: readonly RecordKind[],
 ): Promise<ImportContent> {
   const { version } = document
   if (typeof version !== 'number' || version > EXPORT_VERSION) {
@@ -40,16 +41,27 @@ export async function readExport(
       ...entriesOf(document.servers).map(([name, body]) => serverItem(name, body, secrets, formerOwner)),
       ...entriesOf(document.groups).map(([name, body]) => groupItem(name, body)),
       ...settingItems(document.settings),
-      ...Object.entries(OWNED_SECTIONS).flatMap(([section, kind]) =>
+      ...kinds.flatMap(({ kind: record, moved: { section } }) =>
         entriesOf(document[section]).map(([name, body]) =>
-          ownedItem({ section, kind, name, formerOwner }, body, secrets),
+          ownedItem({ section, record, name, formerOwner }, body, secrets),
         ),
       ),
       ...entriesOf(document.hostedKeys).flatMap(([name, value]) => keyItem(name, value, secrets)),
     ],
-    notCarried: [],
+    notCarried: ofOtherKinds(content, kinds),
     warnings: isWhole ? [] : ['The file was changed since it was exported'],
   }
+}
+
+/** Sections of kinds of records that no plugin has here now. */
+function ofOtherKinds(document: JsonObject, kinds: readonly RecordKind[]): ImportContent['notCarried'] {
+  const known = new Set(kinds.map(({ moved: { section } }) => section))
+  const others = Object.keys(document).filter(section => isPluginKind(section) && !known.has(section))
+  return others.map(section => ({
+    pointer: `#/${pointerToken(section)}`,
+    what: `records of the kind ${JSON.stringify(section.slice(0, 98))}`,
+    instead: `Start the plugin ${JSON.stringify(section.split('.')[0]?.slice(0, 64))}, and import once more.`,
+  }))
 }
 
 type Secrets = Readonly<Record<string, string>>
@@ -110,14 +122,15 @@ function groupItem(name: string, entry: JsonValue): ImportItem {
 }
 
 function ownedItem(
-  { section, kind, name, formerOwner }: { section: string; kind: OwnedItemKind; name: string; formerOwner: string },
+  { section, record, name, formerOwner }: Readonly<Record<'section' | 'record' | 'name' | 'formerOwner', string>>,
   entry: JsonValue,
   secrets: Secrets,
 ): ImportItem {
   const pointer = `#/${section}/${pointerToken(name)}`
   const missing: MissingValue[] = []
   const body = filled(isJsonObject(entry) ? entry : {}, secrets, missing) as JsonObject
-  return { kind, pointer, name, body, missing, formerOwner, place: inner => inner.replace(/^#/, pointer) }
+  const place = (inner: string) => inner.replace(/^#/, pointer)
+  return { kind: 'record', record, pointer, name, body, missing, formerOwner, place }
 }
 
 function settingItems(settings: JsonValue | undefined): ImportItem[] {

@@ -2,7 +2,8 @@ import { readSettings, type SettingsState } from '../config/shape/settings.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { NotCarried } from '../contract/points.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
-import { besideEndpoints, readEndpoints } from './import-hub-endpoints.ts'
+import { type RecordKind, type RecordKinds, sectionsOf } from '../registry/record-kinds.ts'
+import { besideRecords, kindOfSection, readHubRecords } from './import-hub-records.ts'
 import type { ImportContent, ImportItem } from './import-items.ts'
 
 /** Sections that are not carried, and what to do instead. */
@@ -11,14 +12,10 @@ const LEFT: Readonly<Record<string, readonly [what: string, instead: string]>> =
   oauthTokens: ['OAuth tokens', 'Sign in again, or use an access key.'],
   prompts: ['prompts of the hub', 'Offer them by an MCP server.'],
   resources: ['resources of the hub', 'Offer them by an MCP server.'],
+  records: ['records of plugins', 'POST below /api/plugins/{plugin} makes them.'],
   plugins: ['plugins', 'Name them in this hub’s settings file.'],
-  alerting: ['alert rules', 'POST /api/monitoring/rules makes them.'],
-  notifications: ['notification channels', 'POST /api/monitoring/channels makes them.'],
-  dashboards: ['dashboards', 'POST /api/monitoring/dashboards makes them.'],
-  dashboard: ['dashboards', 'POST /api/monitoring/dashboards makes them.'],
   logging: ['settings of logs', 'Set them in this hub’s settings file.'],
   logRotation: ['settings of logs', 'Set them in this hub’s settings file.'],
-  assistant: ['settings of assistants', 'Set ASSISTANT_ENABLED and ASSISTANT_API_KEY.'],
   healthCheck: ['the usual health check', 'It is set in each server that it was for.'],
 }
 const CARRIED = new Set(['mcpServers', 'servers', 'users', 'groups', 'bearerKeys', 'systemConfig', 'userConfigs'])
@@ -43,8 +40,8 @@ export function namedIn(document: JsonObject): number {
 }
 
 /** Reads everything in the settings file of a hub. Throws DuplicateEntry. */
-export function readHubDocument(document: JsonObject): ImportContent {
-  const state = readSettings(document)
+export function readHubDocument(document: JsonObject, kinds: RecordKinds): ImportContent {
+  const state = readSettings(document, sectionsOf(kinds.all()))
   const firstAdmin = state.file.users.find(({ role }) => role === 'admin')?.name
   const ownerOf = (owner: string | undefined) => {
     const named = owner ?? firstAdmin
@@ -52,18 +49,18 @@ export function readHubDocument(document: JsonObject): ImportContent {
   }
   const groups = groupNames(document.groups)
   const keys = readKeys(document, groups)
-  const endpoints = readEndpoints(state, ownerOf, groups)
+  const records = readHubRecords(state, kinds.all(), ownerOf, groups)
   const items: ImportItem[] = [
     ...state.file.users.map((user, at): ImportItem => ({ kind: 'user', pointer: `#/users/${at}`, ...user })),
     ...readServers(state, ownerOf),
     ...readGroups(document, state, ownerOf),
     ...keys.items,
     ...readSecrets(document),
-    ...endpoints.items,
+    ...records.items,
   ]
   return {
-    ...{ source: 'hub', items, warnings: [...state.warnings, ...endpoints.warnings] },
-    notCarried: [...keys.notCarried, ...endpoints.notCarried, ...leftBehind(document)],
+    ...{ source: 'hub', items, warnings: [...state.warnings, ...records.warnings] },
+    notCarried: [...keys.notCarried, ...records.notCarried, ...leftBehind(document, kinds.all())],
   }
 }
 
@@ -185,23 +182,26 @@ function readSecrets({ userConfigs }: JsonObject): ImportItem[] {
   })
 }
 
-function leftBehind(document: JsonObject): NotCarried[] {
+function leftBehind(document: JsonObject, kinds: readonly RecordKind[]): NotCarried[] {
+  const ofRecords = (name: string): readonly [what: string, instead: string] | undefined => {
+    const fromHub = kindOfSection(kinds, name)?.fromHub
+    return fromHub && [fromHub.what, fromHub.instead]
+  }
   const sections = Object.entries(document).flatMap(([name, value]): NotCarried[] => {
-    const rest = name === 'assistant' && isJsonObject(value) ? besideEndpoints(value) : value
+    const rest = besideRecords(kinds, name, value)
     if (CARRIED.has(name) || name === '$schema' || name === 'version' || isEmpty(rest)) return []
-    const [what, instead] = (Object.hasOwn(LEFT, name) ? LEFT[name] : undefined) ?? [
-      `"${name.slice(0, 64)}"`,
-      'Nothing here is known by this name.',
-    ]
+    const [what, instead] = (Object.hasOwn(LEFT, name) ? LEFT[name] : undefined) ??
+      ofRecords(name) ?? [`"${name.slice(0, 64)}"`, 'Nothing here is known by this name.']
     return [{ pointer: pointerOf([name]), what, instead }]
   })
   const config = isJsonObject(document.systemConfig) ? document.systemConfig : {}
   const settings = Object.entries(config).flatMap(([name, value]): NotCarried[] => {
-    if (name === 'nameSeparator' || isEmpty(uncarried(name, value))) return []
-    const [what, instead] = OF_THE_HUB[name] ?? [
-      `the setting "${name.slice(0, 64)}"`,
-      'Settings of this hub: GET /api/admin/settings, or its settings file.',
-    ]
+    if (name === 'nameSeparator' || isEmpty(uncarried(kinds, name, value))) return []
+    const [what, instead] = OF_THE_HUB[name] ??
+      (carries(kinds, name) ? ofRecords(name) : undefined) ?? [
+        `the setting "${name.slice(0, 64)}"`,
+        'Settings of this hub: GET /api/admin/settings, or its settings file.',
+      ]
     return [{ pointer: pointerOf(['systemConfig', name]), what, instead }]
   })
   return [...sections, ...settings, ...leftOfUsers(document)]
@@ -213,13 +213,17 @@ const OF_THE_HUB: Readonly<Record<string, readonly [what: string, instead: strin
     'the hub’s own key of ModelScope, for those who have none',
     'Name it in the settings file as "keys": {"modelscope": …} of the plugin hosted-keys, or let each user set one.',
   ],
-  assistant: ['settings of assistants', 'Set ASSISTANT_ENABLED and ASSISTANT_API_KEY.'],
+}
+
+/** True when an import carries the records of a section. */
+function carries(kinds: readonly RecordKind[], name: string): boolean {
+  return kindOfSection(kinds, name)?.fromHub?.carry !== undefined
 }
 
 /** Returns the part of a hub's setting that no other part of the import carries. */
-function uncarried(name: string, value: JsonValue): JsonValue {
+function uncarried(kinds: readonly RecordKind[], name: string, value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value
-  if (name === 'assistant') return besideEndpoints(value)
+  if (carries(kinds, name)) return besideRecords(kinds, name, value)
   if (name !== 'routing') return value
   const { bearerAuthKey: _, ...rest } = value
   return rest

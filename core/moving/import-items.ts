@@ -55,7 +55,9 @@ export type ImportItem = Placed &
         readonly scopes: readonly JsonValue[]
       }
     | {
-        readonly kind: 'rule' | 'channel' | 'dashboard' | 'endpoint'
+        readonly kind: 'record'
+        /** Name of its kind of record. */
+        readonly record: string
         readonly name: string
         readonly owner?: string
         readonly formerOwner?: string
@@ -67,6 +69,11 @@ export type ImportItem = Placed &
     | { readonly kind: 'setting'; readonly name: string; readonly owner?: string; readonly value: string }
     | { readonly kind: 'secret'; readonly name: string; readonly owner?: string; readonly value: string }
   )
+
+/** Kind of an item in answers and in what an import keeps; of a record that of the record. */
+export function kindOf(item: Pick<ImportItem, 'kind'> & { readonly record?: string }): string {
+  return item.record ?? item.kind
+}
 
 /** The content of a document, in the order in which it is made. */
 export interface ImportContent {
@@ -89,7 +96,8 @@ export type ImportChoice = 'skip' | 'accept' | 'replace' | { readonly rename: st
 
 /** Something that an import made, with what finds it again when the import is taken back. */
 export interface MadeItem {
-  readonly kind: ImportItem['kind']
+  /** As `kindOf` says. */
+  readonly kind: string
   readonly id: string
   readonly name: string
   readonly owner: string

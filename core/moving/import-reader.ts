@@ -11,6 +11,7 @@ import { pointerToken } from '../domain/json/json-pointer.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
 import { validationError } from '../domain/validation-error.ts'
+import type { RecordKinds } from '../registry/record-kinds.ts'
 import { isExport, readExport } from './import-export.ts'
 import { isHubDocument, namedIn, readHubDocument } from './import-hub.ts'
 import type { ImportContent, ImportItem } from './import-items.ts'
@@ -19,6 +20,7 @@ import { OneAtATime } from './one-at-a-time.ts'
 
 /** The functions that the reading of documents uses. */
 export interface ImportReaderDeps {
+  readonly kinds: RecordKinds
   /** By the program's name. */
   sources(): ReadonlyMap<string, ImportSource>
   /** Parses a text, a long one in a thread. */
@@ -53,9 +55,9 @@ export class ImportReader {
     const { answers, passphrase } = options
     const content =
       (value !== undefined && isExport(value)
-        ? await this.#passphrases.run(() => readExport(value, answers, passphrase))
+        ? await this.#passphrases.run(() => readExport(value, answers, passphrase, this.#deps.kinds.all()))
         : undefined) ??
-      (value !== undefined && isHubDocument(value) ? hubContent(value) : undefined) ??
+      (value !== undefined && isHubDocument(value) ? hubContent(value, this.#deps.kinds) : undefined) ??
       (await this.#fromSource(value ?? document, actor.userId)) ??
       clientContent((await this.#deps.readDocument(document, actor.userId)).entries, tooLong(document))
     refuseTooMany(content.items.length, actor)
@@ -137,9 +139,9 @@ function firstNamed(notCarried: readonly NotCarried[]): readonly NotCarried[] {
   return [...notCarried.slice(0, MOST_NAMED), { pointer: '#', what, instead }]
 }
 
-function hubContent(document: Parameters<typeof readHubDocument>[0]): ImportContent {
+function hubContent(...source: Parameters<typeof readHubDocument>): ImportContent {
   try {
-    return readHubDocument(document)
+    return readHubDocument(...source)
   } catch (error) {
     if (!(error instanceof DuplicateEntry)) throw error
     const pointer = `#/${error.path.map(pointerToken).join('/')}`

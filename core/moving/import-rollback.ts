@@ -6,9 +6,9 @@ import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { TemplateOrigin } from '../features/market.ts'
 import type { TogetherParts } from '../registry/create.ts'
 import type { SettingLimit } from '../registry/owned/limits.ts'
-import type { MovingKinds, OwnedKind } from '../registry/owned/moving.ts'
+import type { MovingKinds } from '../registry/owned/moving.ts'
 import { pauses } from '../store/pauses.ts'
-import type { MadeItem } from './import-items.ts'
+import type { ImportItem, MadeItem } from './import-items.ts'
 
 type Named = Pick<MadeItem, 'kind' | 'name'>
 
@@ -60,7 +60,7 @@ async function takeOneBack(
 ): Promise<'gone' | { readonly why: string } | undefined> {
   try {
     const before = await beforeOf(parts, actor, item)
-    const undo = UNDO[item.kind]
+    const undo = Object.hasOwn(UNDO, item.kind) ? UNDO[item.kind as keyof typeof UNDO] : undoOwned
     const outcome = await parts.attempt(() => undo(parts, actor, item, before))
     return outcome === 'changed' ? { why: 'it was changed since' } : outcome
   } catch (error) {
@@ -98,7 +98,7 @@ type Undo = (
   before: Before | undefined,
 ) => Promise<'changed' | 'gone' | undefined>
 
-const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
+const UNDO: Readonly<Record<Exclude<ImportItem['kind'], 'record'>, Undo>> = {
   async group({ registry }, actor, { id, revision }, before) {
     const group = await registry.groups.byId(actor, id)
     if (group?.revision !== revision) return changedOr(group, before)
@@ -148,10 +148,6 @@ const UNDO: Readonly<Record<MadeItem['kind'], Undo>> = {
     await registry.settings.setUser(actor, owner, { [id]: before?.value ?? null })
     return undefined
   },
-  channel: undoOwned('channel'),
-  rule: undoOwned('rule'),
-  dashboard: undoOwned('dashboard'),
-  endpoint: undoOwned('endpoint'),
 }
 
 /** A thing that is gone and replaced nothing needs no rollback. */
@@ -168,19 +164,19 @@ async function isKeyThere(
   return owner !== undefined && (await keys.list(actor, owner)).some(({ id }) => id === item.id)
 }
 
-function undoOwned(kind: OwnedKind): Undo {
-  return async ({ records, registry }, actor, { id, owner, revision }, before) => {
-    const { settings, prepare, remove } = records[kind]
-    const ownerName = owner === actor.userId ? undefined : (await registry.users.byId(owner))?.name
-    if (owner !== actor.userId && ownerName === undefined) return 'gone'
-    const present = (await settings.list(actor, ownerName)).find(one => one.id === id)
-    if (present?.revision !== revision) return changedOr(present, before)
-    const ref = formatRef(present.owner.name, present.name)
-    if (!before) await remove(actor, ref)
-    else {
-      const prepared = await prepare(actor, present.owner, before.body ?? {}, present)
-      await settings.replace(actor, ref, prepared, { limit: before.limit ?? 'limited' })
-    }
-    return undefined
+const undoOwned: Undo = async ({ records, registry }, actor, { kind, id, owner, revision }, before) => {
+  const ofKind = records.find(one => one.kind.kind === kind)
+  if (!ofKind) throw new HubError('import_not_found', `no plugin that runs now has records of the kind "${kind}"`)
+  const { settings, prepare, remove } = ofKind
+  const ownerName = owner === actor.userId ? undefined : (await registry.users.byId(owner))?.name
+  if (owner !== actor.userId && ownerName === undefined) return 'gone'
+  const present = (await settings.list(actor, ownerName)).find(one => one.id === id)
+  if (present?.revision !== revision) return changedOr(present, before)
+  const ref = formatRef(present.owner.name, present.name)
+  if (!before) await remove(actor, ref)
+  else {
+    const prepared = await prepare(actor, present.owner, before.body ?? {}, present)
+    await settings.replace(actor, ref, prepared, { limit: before.limit ?? 'limited' })
   }
+  return undefined
 }

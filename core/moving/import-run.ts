@@ -8,7 +8,7 @@ import { pauses } from '../store/pauses.ts'
 import { adoptedUntil, usableHash } from './import-credentials.ts'
 import { importGroup } from './import-groups.ts'
 import { importIntoGroup } from './import-into-group.ts'
-import type { ImportContent, ImportItem } from './import-items.ts'
+import { type ImportContent, type ImportItem, kindOf } from './import-items.ts'
 import { importOwned } from './import-owned.ts'
 import { type ImportOutcome, type ImportResult, type ImportScope, missing, type Of } from './import-scope.ts'
 import { importServer } from './import-servers.ts'
@@ -46,7 +46,8 @@ export class ImportRun {
   }
 
   async #outcome(item: ImportItem, weak: WeakPasswords): Promise<ImportOutcome> {
-    const { kind, pointer } = item
+    const { pointer } = item
+    const kind = kindOf(item)
     const name = this.#scope.nameOf(kind, item.name)
     const warnings = [...(item.warnings ?? [])]
     const owner = item.kind === 'user' ? undefined : await this.#ownerOf(item.owner, warnings)

@@ -5,8 +5,15 @@ import { nameKey } from '../domain/names.ts'
 import type { Transports } from '../domain/server/transports.ts'
 import type { UserRecord } from '../registry/api.ts'
 import type { TogetherParts } from '../registry/create.ts'
-import type { MovingKinds } from '../registry/owned/moving.ts'
-import type { ImportChoice, ImportItem, ImportVerdict, MadeItem, MissingValue } from './import-items.ts'
+import type { MovingKinds, MovingRecords } from '../registry/owned/moving.ts'
+import {
+  type ImportChoice,
+  type ImportItem,
+  type ImportVerdict,
+  kindOf,
+  type MadeItem,
+  type MissingValue,
+} from './import-items.ts'
 
 /** The user's options for an import. */
 export interface ImportOptions {
@@ -26,7 +33,8 @@ export interface ImportOptions {
 
 /** The outcome, or planned outcome, of one item. */
 export interface ImportOutcome {
-  readonly kind: ImportItem['kind']
+  /** As `kindOf` says. */
+  readonly kind: string
   readonly pointer: string
   readonly name: string
   /** A user's name. */
@@ -53,7 +61,7 @@ export class ImportScope {
   readonly actor: UserActor
   readonly options: ImportOptions
   readonly transports: Transports
-  readonly records: ReturnType<MovingKinds>
+  readonly #records: ReadonlyMap<string, MovingRecords>
   /** The values that the present item lacks. */
   missing: readonly MissingValue[] = []
   /** Id of the import, under which replaced things are kept. */
@@ -71,7 +79,7 @@ export class ImportScope {
   ) {
     this.#id = id
     this.parts = parts
-    this.records = records
+    this.#records = new Map(records.map(one => [one.kind.kind, one]))
     this.actor = who.actor
     this.options = who.options
     this.transports = who.transports
@@ -86,11 +94,16 @@ export class ImportScope {
     return this.isAdmin && this.actor.credential.kind !== 'key'
   }
 
-  rename({ kind, name }: Pick<ImportItem, 'kind' | 'name'>, to: string): void {
-    this.#renamed.set(`${kind} ${nameKey(name)}`, to)
+  /** Undefined for a kind that this hub does not have now. */
+  recordsOf(kind: string): MovingRecords | undefined {
+    return this.#records.get(kind)
   }
 
-  nameOf(kind: ImportItem['kind'], name: string): string {
+  rename(item: ImportItem, to: string): void {
+    this.#renamed.set(`${kindOf(item)} ${nameKey(item.name)}`, to)
+  }
+
+  nameOf(kind: string, name: string): string {
     return this.#renamed.get(`${kind} ${nameKey(name)}`) ?? name
   }
 
@@ -141,7 +154,7 @@ export class ImportScope {
    * True when the owner may not know what the item does: its owner in the document is neither this user, nor a user that the
    * import has just made from that owner. An import must not raise rights this way.
    */
-  isUnseen(item: Of<'server' | OwnedItemKind>, owner: UserRecord): boolean {
+  isUnseen(item: Of<'server' | 'record'>, owner: UserRecord): boolean {
     const named = item.owner ?? item.formerOwner
     if (named === undefined || this.made.some(({ kind, id }) => kind === 'user' && id === owner.id)) return false
     return owner.id !== this.actor.userId || nameKey(named) !== nameKey(this.actor.name)
@@ -189,9 +202,6 @@ interface Replaceable {
   readonly origin?: string
   readonly isUnseen?: boolean
 }
-
-/** Kinds with `owner` and `formerOwner`, besides servers. */
-export type OwnedItemKind = 'channel' | 'rule' | 'dashboard' | 'endpoint'
 
 /** Names of the secrets of a user that hold what imports replaced. */
 export const REPLACED_PREFIX = 'importReplaced.'

@@ -332,6 +332,7 @@ export class PluginHost {
     }
     clearTimeout(limit)
     slot.routes.length = 0
+    slot.recordRoutes.length = 0
     this.#announce(slot)
     slot.pages.length = 0
     await this.#stopDependents(slot)

@@ -67,10 +67,13 @@ function named(slot: Slot, which: (held: Slot['held'][number]) => boolean): stri
   return slot.held.filter(which).map(([point, key]) => `${point}/${idOf(slot, point, key)}`)
 }
 
-function ownThings({ routes, limits, failedJobs }: Slot, waiting: readonly string[]) {
+function ownThings({ name, routes, recordRoutes, limits, failedJobs }: Slot, waiting: readonly string[]) {
+  const own = routes.map(({ described: { method, path } }) => `${method} ${path}`)
+  const ofRecords = recordRoutes.map(({ method, path }) => `${method} ${path.slice(`/api/plugins/${name}`.length)}`)
+  const shown = [...own, ...ofRecords]
   return {
     ...(waiting.length > 0 ? { waiting } : {}),
-    ...(routes.length > 0 ? { routes: routes.map(({ described: { method, path } }) => `${method} ${path}`) } : {}),
+    ...(shown.length > 0 ? { routes: shown } : {}),
     ...(Object.keys(limits).length > 0 ? { limits } : {}),
     ...(failedJobs() > 0 ? { failedJobs: failedJobs() } : {}),
   }

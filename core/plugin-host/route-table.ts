@@ -2,6 +2,7 @@ import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { RouteContribution } from '../contract/points.ts'
 import type { PluginRouteTable, PluginSchemaRoute } from '../http/plugin-routes.ts'
+import type { Route } from '../http/route.ts'
 import type { PointTable } from './points.ts'
 import { attributed, type OpenRoute } from './services/routes.ts'
 import type { Slot } from './slot.ts'
@@ -36,6 +37,12 @@ export class RouteTable implements PluginRouteTable {
     return this.#slots()
       .filter(({ state }) => state === 'running')
       .flatMap(slot => this.#routesOf(slot))
+  }
+
+  records(plugin?: string): readonly Route[] {
+    return this.#slots()
+      .filter(({ name, state }) => state === 'running' && (plugin === undefined || name === plugin))
+      .flatMap(({ recordRoutes }) => recordRoutes)
   }
 
   limits(): Readonly<Record<string, Readonly<Record<string, number>>>> {

@@ -2,6 +2,7 @@ import type { PluginContext, PluginDefinition } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventCatalog, EventName } from '../events/catalog.ts'
+import type { Route } from '../http/route.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
 import { aboutPlugin } from './about.ts'
 import type { PluginHostOptions } from './host-options.ts'
@@ -51,6 +52,8 @@ export async function runInMain(slot: Slot, definition: PluginDefinition<unknown
       ...{ definition, limits, jobs, signal: stop.signal, isBundled: slot.definition !== undefined },
       hub: () => lent(hub),
       addRoute: route => addRoute(slot, route),
+      addRecordRoutes: routes => addRecordRoutes(slot, routes),
+      undo: work => slot.undo.push(work),
     }),
     config,
     signal: stop.signal,
@@ -151,8 +154,22 @@ function addRoute(slot: Slot, route: OpenRoute): void {
   if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can add no more routes`)
   const { method, path } = route.described
   const same = (other: OpenRoute) => other.described.method === method && shape(other.described.path) === shape(path)
-  if (slot.routes.some(same)) throw new Error(`route ${method} ${path}: there is one for these paths already`)
+  const isOfRecords = slot.recordRoutes.some(one => shape(one.path) === shape(wholePath(slot, path)))
+  if (isOfRecords || slot.routes.some(same))
+    throw new Error(`route ${method} ${path}: there is one for these paths already`)
   slot.routes.push(route)
+}
+
+function addRecordRoutes(slot: Slot, routes: readonly Route[]): void {
+  if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can define no more records`)
+  const taken = new Set(slot.routes.map(({ described: { path } }) => shape(wholePath(slot, path))))
+  const same = routes.find(({ path }) => taken.has(shape(path)))
+  if (same) throw new Error(`records: the plugin has a route for the paths ${same.path} already`)
+  slot.recordRoutes.push(...routes)
+}
+
+function wholePath({ name }: Slot, path: string): string {
+  return `/api/plugins/${name}${path}`
 }
 
 /** Replaces the names of parameters: two paths that differ only in these match the same requests. */

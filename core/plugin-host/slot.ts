@@ -2,6 +2,7 @@ import { type ErrorCode, HubError } from '../contract/errors.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import { visibleText } from '../domain/text/visible-text.ts'
+import type { Route } from '../http/route.ts'
 import type { PluginAbout } from './about.ts'
 import { MissingNeeds } from './needs.ts'
 import type { HeldPage } from './pages.ts'
@@ -45,6 +46,8 @@ export interface Slot {
   /** The effective limits. */
   limits: Readonly<Record<string, number>>
   readonly routes: OpenRoute[]
+  /** Routes of its kinds of records, with whole paths. */
+  readonly recordRoutes: Route[]
   /** Number of its jobs that threw. */
   failedJobs: () => number
   readonly held: [point: keyof ExtensionPoints, id: string][]
@@ -73,7 +76,7 @@ export function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown
     ...{ sha256: undefined, file: undefined, about: undefined },
     ...{ starts: 0, startedAt: undefined, heapBytes: undefined, middleware: undefined },
     ...{ code: undefined, message: undefined, stack: undefined },
-    ...{ missing: undefined, limits: {}, routes: [], failedJobs: () => 0 },
+    ...{ missing: undefined, limits: {}, routes: [], recordRoutes: [], failedJobs: () => 0 },
     ...{ held: [], pages: [] },
     undo: [],
   }

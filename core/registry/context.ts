@@ -5,6 +5,7 @@ import type { Transports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
+import type { RecordKinds } from './record-kinds.ts'
 
 /** Writes an edit of one entry back to the settings file. `owner` as in the file; undefined for plain entries. */
 export interface FileWriter {
@@ -23,6 +24,8 @@ export interface RegistryDeps {
   readonly store: Store
   readonly bus: EventBus
   readonly sealer: Sealer
+  /** Kinds of records that users own beside servers, groups and keys. */
+  readonly kinds: RecordKinds
   /** The policy for commands and the sandbox level of this machine; read at each save. */
   readonly stdio: () => { readonly policy: SpawnPolicyInput['policy']; readonly level: SandboxLevel }
   /** True when a path inside the sandbox resolves to outside the server's present work folder. */

@@ -8,20 +8,11 @@ import type { OwnedSettingTable } from '../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
 import type { FileState } from './api.ts'
 import { fileOwner, rowOwner, userByName } from './owners.ts'
+import { isPluginKind, pluginSealing, type RecordKinds, type SealedAs } from './record-kinds.ts'
 import { type ServerRow, serverRecord } from './rows.ts'
 import { selectServers } from './server-rows.ts'
 import { configHash, resealSettings, resealText, sealedFileTexts, sealedTexts } from './servers/server-secrets.ts'
 import { resealSetting } from './settings.ts'
-
-/** Purpose of the encrypted secrets of notification channels. */
-export const CHANNEL_SECRETS = { purpose: 'alert-channel', field: 'config' } as const
-/** Purpose of the encrypted URLs of assistant endpoints. */
-export const ENDPOINT_SECRETS = { purpose: 'assistant-endpoint', field: 'url' } as const
-/** The kinds of setting that have secrets. */
-const SETTING_SECRETS = {
-  channel: { ...CHANNEL_SECRETS, what: 'notification channel' },
-  endpoint: { ...ENDPOINT_SECRETS, what: 'assistant endpoint' },
-} as const
 
 /** Number of stored values that each key sealed, by key id. */
 export type SealedCounts = ReadonlyMap<string, number>
@@ -66,7 +57,8 @@ function count(counts: Map<string, number>, kid: string | undefined): void {
  * Seals all values of the database with the sealer's first key, in one transaction. Caches keyed by a server's
  * configuration hash stay valid.
  */
-export async function resealStored(store: Store, sealer: Sealer, kid: string): Promise<Resealed> {
+export async function resealStored(store: Store, sealer: Sealer, kid: string, kinds: RecordKinds): Promise<Resealed> {
+  const sealedAs = new Map(kinds.all().map(({ kind, sealedAs: as }) => [kind, as]))
   return write(store, async trx => {
     const tally = new Tally(sealer, kid)
     for (const row of await selectServers(trx).execute()) await resealServer(trx, row, tally)
@@ -77,7 +69,8 @@ export async function resealStored(store: Store, sealer: Sealer, kid: string): P
       await update.where('scope', '=', row.scope).where('key', '=', row.key).execute()
     }
     for (const row of await trx.selectFrom('owned_setting').selectAll().where('secrets', 'is not', null).execute()) {
-      await resealOwned(trx, row, tally)
+      const as = isPluginKind(row.kind) ? pluginSealing(row.kind) : sealedAs.get(row.kind)
+      await resealOwned(trx, row, as, tally)
     }
     return tally
   })
@@ -103,9 +96,14 @@ async function resealServer(trx: Writer, row: ServerRow, tally: Tally): Promise<
   }
 }
 
-async function resealOwned(trx: Writer, row: OwnedSettingTable, tally: Tally): Promise<void> {
-  if (row.secrets === null || !Object.hasOwn(SETTING_SECRETS, row.kind)) return
-  const { purpose, field, what } = SETTING_SECRETS[row.kind as keyof typeof SETTING_SECRETS]
+async function resealOwned(
+  trx: Writer,
+  row: OwnedSettingTable,
+  sealedAs: SealedAs | undefined,
+  tally: Tally,
+): Promise<void> {
+  if (row.secrets === null || !sealedAs) return
+  const { purpose, field, what } = sealedAs
   const context = { owner: row.owner_id, record: row.id, field }
   const secrets = tally.reseal(row.secrets, `${what} ${quoteName(row.name)}`, old => {
     try {

@@ -207,16 +207,17 @@ export interface AuditTable {
   detail: string
 }
 
-/** An alert rule, a notification channel, a dashboard or an assistant endpoint. Times are ISO 8601 UTC. */
+/** A record of a kind that a feature or a plugin defines. Times are ISO 8601 UTC. */
 export interface OwnedSettingTable {
   id: string
   owner_id: string
-  kind: 'rule' | 'channel' | 'dashboard' | 'endpoint'
+  /** Name of the kind; `{plugin}.{kind}` for one of a plugin. */
+  kind: string
   name: string
   name_key: string
   /** JSON of the parsed body, without secrets. */
   body: string
-  /** A channel's secrets: sealed JSON of texts by pointer into its `config`. An endpoint's: its sealed URL. */
+  /** Sealed secrets, as the kind says: a text, or JSON of texts by pointer. */
   secrets: string | null
   /** `file`: held by the settings file. */
   origin: 'api' | 'file'

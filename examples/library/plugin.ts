@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { definePlugin } from 'patchbay/contract'
 import { z } from 'zod'
+import { shops } from './shops.ts'
 import { books, type LibraryTables, stars } from './tables.ts'
 import type {} from './types.ts'
 
@@ -35,6 +36,7 @@ export default definePlugin({
   setup(context) {
     const { routes, settings, secrets, jobs, limits } = context
     const tables = context.tables<LibraryTables>()
+    const ownShops = context.records.define(shops)
     const shelves = context.contributions('libraryShelf')
     const shelvesOf = (title: string) => [...shelves].flatMap(([id, shelf]) => (shelf.holds(title) ? [id] : []))
 
@@ -135,6 +137,7 @@ export default definePlugin({
         )
         await writeFile(join(await context.folder(), 'count.txt'), String(count), { mode: 0o600 })
         context.metrics.gauge('library_books', Number(count))
+        context.metrics.gauge('library_shops', (await ownShops.list()).filter(({ enabled }) => enabled).length)
       })
     jobs.every(1_000, count)
 

@@ -77,6 +77,19 @@ async function inPostgres(url: string): Promise<Record<string, string>> {
   return comparable(new Map(tables))
 }
 
+/** Adds a record of a kind of a plugin that is not there. */
+function addPluginRecord(path: string): void {
+  const database = new Database(path)
+  const at = '2026-11-24T09:30:00.000Z'
+  database
+    .prepare(
+      `insert into owned_setting (id, owner_id, kind, name, name_key, body, origin, limited, revision, created_at, updated_at)
+       select 'record-1', id, 'library.shops', 'corner', 'corner', '{"name":"corner"}', 'api', 0, 1, '${at}', '${at}' from user limit 1`,
+    )
+    .run()
+  database.close()
+}
+
 /** A hub with many servers, most of them of the settings file, and something in other tables. */
 async function largeHub(): Promise<{ hub: Hub; key: string; token: string }> {
   const filed = Array.from({ length: SERVERS - 2 }, (_, n) => [
@@ -125,7 +138,9 @@ test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys an
   expect([running.code, running.stderr]).toEqual([1, expect.stringContaining('data_dir_locked')])
   await hub.stop({ keep: true })
   hub = undefined
+  addPluginRecord(join(dataDir, 'patchbay.db'))
   const before = inSqlite(join(dataDir, 'patchbay.db'))
+  expect(before.owned_setting).toStartWith('1 rows')
   expect(before.server).toStartWith(`${SERVERS} rows`)
 
   const there = await inFolder(folder, ['migrate', '--from', 'sqlite', '--to', 'postgres', '--json'], { env })

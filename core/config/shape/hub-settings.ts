@@ -1,7 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 
-/** The settings of the hub: `systemConfig`, which counts before the sections `logRotation` and `logging`. */
-export function readHubSettings(document: JsonObject, warnings: string[]): JsonObject {
+/**
+ * The settings of the hub: `systemConfig`, which counts before the sections `logRotation` and `logging`. `recordKeys`: sections with
+ * records, which may be in it too.
+ */
+export function readHubSettings(document: JsonObject, warnings: string[], recordKeys: readonly string[]): JsonObject {
   const { systemConfig = {} } = document
   const inner = isJsonObject(systemConfig) ? systemConfig : {}
   if (inner !== systemConfig) warnings.push('"systemConfig" is not an object; it is not used')
@@ -10,29 +13,18 @@ export function readHubSettings(document: JsonObject, warnings: string[]): JsonO
     ...databaseSettings(inner.logging, warnings),
     ...rotationSettings(document.logRotation, warnings),
     ...databaseSettings(document.logging, warnings),
-    ...settingsIn(inner),
+    ...settingsIn(inner, recordKeys),
   }
 }
 
 /** Sections that may also be in `systemConfig`, without being settings of the hub. */
-const ELSEWHERE = [
-  'alerting',
-  'notifications',
-  'dashboards',
-  'dashboard',
-  'assistant',
-  'logRotation',
-  'logging',
-  'healthCheck',
-]
+const ELSEWHERE = ['logRotation', 'logging', 'healthCheck']
 
-function settingsIn(systemConfig: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(systemConfig).filter(([key, value]) => !isElsewhere(key, value)))
-}
-
-/** `logRotation` is a setting as a text, and a section as an object. */
-function isElsewhere(key: string, value: JsonValue): boolean {
-  return ELSEWHERE.includes(key) && typeof value === 'object' && value !== null
+/** Leaves sections out: `logRotation` is a setting as a text, and a section as an object. */
+function settingsIn(systemConfig: JsonObject, recordKeys: readonly string[]): JsonObject {
+  const elsewhere = new Set([...ELSEWHERE, ...recordKeys])
+  const isSection = (key: string, value: JsonValue) => elsewhere.has(key) && typeof value === 'object' && value !== null
+  return Object.fromEntries(Object.entries(systemConfig).filter(([key, value]) => !isSection(key, value)))
 }
 
 /** Members of the section `logRotation`, with the keys of `systemConfig` that mean the same. */

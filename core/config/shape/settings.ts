@@ -3,10 +3,10 @@ import type { Role } from '../../contract/records.ts'
 import { nameKey } from '../../domain/names.ts'
 import { wordIn } from '../../domain/spelling/words.ts'
 import type { Path } from '../jsonc-edit.ts'
-import { readAssistant } from './assistant.ts'
 import { readGroupEntry } from './group.ts'
 import { readHubSettings } from './hub-settings.ts'
-import { type FileAlert, type FileAlerts, readAlerts, readDashboards } from './monitoring.ts'
+import { readRecords } from './records.ts'
+import { type FileRecords, type FileSection, readSection } from './sections.ts'
 import { readServerEntry } from './server.ts'
 
 /** One configured plugin. `use` is a package, a path relative to the file's folder, or a bundled plugin's name. */
@@ -35,10 +35,8 @@ export interface FileEntries {
 export interface SettingsState {
   readonly file: FileEntries
   readonly systemConfig: JsonObject
-  readonly alerts: FileAlerts
-  readonly dashboards: readonly FileAlert[]
-  /** Endpoints of assistants. */
-  readonly assistant: readonly FileAlert[]
+  /** Owned records, by their kind. */
+  readonly records: FileRecords
   /** Default health check of the file's servers. */
   readonly healthCheck: JsonObject
   readonly plugins: readonly PluginUse[]
@@ -69,11 +67,7 @@ const KNOWN = new Set([
     'logRotation',
     'logging',
     'healthCheck',
-    'alerting',
-    'notifications',
-    'dashboards',
-    'dashboard',
-    'assistant',
+    'records',
     'plugins',
     'inputs',
     'version',
@@ -81,11 +75,15 @@ const KNOWN = new Set([
 ])
 const SERVER_MAPS = ['mcpServers', 'servers'] as const
 
-/** Throws DuplicateEntry; other problems are warnings, or entries that the registry will reject. */
-export function readSettings(document: JsonObject): SettingsState {
+/**
+ * `sections`: those that hold records of features. Throws DuplicateEntry; other problems are warnings, or entries that the registry
+ * will reject.
+ */
+export function readSettings(document: JsonObject, sections: readonly FileSection[] = []): SettingsState {
   const warnings: string[] = []
+  const recordKeys = sections.flatMap(({ keys }) => keys)
   for (const key of Object.keys(document)) {
-    if (!KNOWN.has(key) && key !== '$schema')
+    if (!KNOWN.has(key) && !recordKeys.includes(key) && key !== '$schema')
       warnings.push(`${quoted(key)} is not a section that is known here; it is kept`)
   }
   if (document.healthCheck !== undefined && !isJsonObject(document.healthCheck))
@@ -95,10 +93,11 @@ export function readSettings(document: JsonObject): SettingsState {
   const groups = readGroups(document.groups, warnings)
   return {
     file: { users, servers: servers.map(item => item.value), groups: groups.map(item => item.value) },
-    systemConfig: readHubSettings(document, warnings),
-    alerts: readAlerts(document, warnings),
-    dashboards: readDashboards(document, warnings),
-    assistant: readAssistant(document, warnings),
+    systemConfig: readHubSettings(document, warnings, recordKeys),
+    records: new Map([
+      ...sections.map(section => [section.kind, readSection(document, section, warnings)] as const),
+      ...readRecords(document.records, warnings),
+    ]),
     healthCheck: usualHealthCheck(document),
     plugins: readPlugins(document.plugins, warnings),
     warnings,

@@ -3,13 +3,13 @@ import type { Assistant } from '../../assistant/create.ts'
 import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import type { Bundles } from '../../bundles/create.ts'
 import type { Upstreams } from '../../connections/api.ts'
+import type { Dashboards } from '../../dashboards/dashboards.ts'
 import type { Transports } from '../../domain/server/transports.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { Market } from '../../market/create.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { BackupDownloads } from '../../moving/backup/download.ts'
 import type { Registry } from '../../registry/api.ts'
-import type { Dashboards } from '../../registry/owned/dashboards.ts'
 import type { Route } from '../route.ts'
 import { alertRoutes } from './alerts/alerts.ts'
 import { assistantRoutes } from './assistant/assistant.ts'
@@ -56,7 +56,7 @@ export interface ResourceRoutesDeps
     Pick<ConnectionsDeps, 'links'>,
     Pick<ServerHealthDeps, 'uptimeRatio' | 'stateChanges'>,
     Pick<ExportRoutesDeps, 'exports'>,
-    Pick<ImportRoutesDeps, 'imports' | 'importSources'>,
+    Pick<ImportRoutesDeps, 'imports' | 'importSources' | 'kinds'>,
     Pick<MonitoringConfigDeps, 'usualHealthCheck' | 'fileProblems'> {
   readonly registry: Registry
   readonly alerts: Alerts

@@ -81,7 +81,7 @@ class Filling {
     await this.#take('import_run', [{ column: 'owner_id', values: owners }])
     await this.#take('bundle_owner', [{ column: 'owner_id', values: owners }])
     await this.#documents(own, new Set(documentsOf))
-    await this.#alerts(owners)
+    await this.#records(owners)
   }
 
   async #documents(own: readonly StoredRow[], names: ReadonlySet<string>): Promise<void> {
@@ -94,21 +94,21 @@ class Filling {
     await this.#take('openapi_document_part', [{ column: 'document_id', values: wanted }])
   }
 
-  /** Copies rules, channels, dashboards and endpoints, and the alerts that fire by the rules. */
-  async #alerts(owners: readonly string[]): Promise<void> {
+  /** Records of all kinds, and what fires by the alert rules among them. */
+  async #records(owners: readonly string[]): Promise<void> {
     const byOwner: RowFilter = { column: 'owner_id', values: owners }
     const settings = await this.#rows('owned_setting', [byOwner])
     await this.#put('owned_setting', settings)
     await this.#take('alert_silence', [byOwner])
-    const idsOf = (kind: string) => settings.filter(row => row.kind === kind).map(row => text(row.id))
-    const byRule: RowFilter = { column: 'rule_id', values: idsOf('rule') }
+    const ids = settings.map(row => text(row.id))
+    const byRule: RowFilter = { column: 'rule_id', values: ids }
     await this.#take('alert_instance', [byRule])
     const incidents = await this.#rows('alert_incident', [byRule, { column: 'state', values: ['firing'] }])
     await this.#put('alert_incident', incidents)
     const deliveries = await this.#byId('alert_delivery', [
       [{ column: 'incident_id', values: incidents.map(row => text(row.id)) }],
       [
-        { column: 'channel_id', values: idsOf('channel') },
+        { column: 'channel_id', values: ids },
         { column: 'state', values: ['waiting', 'failed'] },
       ],
     ])

@@ -78,7 +78,8 @@ function problemOf({
   return undefined
 }
 
-function writtenSchema(schema: ConfigSchema<unknown>, where: string): JsonObject {
+/** A schema as JSON Schema. Throws Error for one that cannot be written so, or is too long. */
+export function writtenSchema(schema: ConfigSchema<unknown>, where: string): JsonObject {
   const text = JSON.stringify(schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }))
   const written: unknown = text === undefined ? undefined : JSON.parse(text)
   if (!isJsonObject(written)) throw new Error(`${where} cannot be written as JSON Schema`)
@@ -87,6 +88,14 @@ function writtenSchema(schema: ConfigSchema<unknown>, where: string): JsonObject
   if (text.includes('"$ref":')) throw new Error(`${where} has references in its JSON Schema, which routes cannot have`)
   const { $schema: _, ...rest } = written
   return rest
+}
+
+/** Fields as their schema returns them; those that it does not name are refused. Throws `validation_failed`. */
+export function checkedFields(schema: ConfigSchema<JsonObject>, fields: JsonObject, written: JsonObject): JsonObject {
+  const errors: FieldError[] = []
+  const value = checked(schema, fields, 'body', written, errors)
+  if (errors.length > 0) throw validationError(errors.slice(0, MOST_ERRORS))
+  return value as JsonObject
 }
 
 function checked(

@@ -1,4 +1,5 @@
 import type { PluginContext, PluginDefinition } from '../../contract/plugin.ts'
+import type { Route } from '../../http/route.ts'
 import type { Store } from '../../store/open.ts'
 import { ownTables } from '../tables/own-tables.ts'
 import {
@@ -14,11 +15,13 @@ import {
 import type { Jobs } from './jobs.ts'
 import { type FormerPlaces, type KeptIn, pluginFolder, pluginSecrets, pluginSettings } from './kept.ts'
 import { ownErrors } from './own-errors.ts'
+import { pluginRecordKinds, type RecordParts } from './records.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
 import { Threads } from './thread.ts'
 
 /** The parts of the hub that plugins use. */
-export interface HubServices extends HubParts {
+export interface HubServices extends HubParts, RecordParts {
+  readonly registry: HubParts['registry'] & RecordParts['registry']
   readonly store: Store
   readonly settings: KeptIn
   readonly dataDir: string
@@ -38,6 +41,9 @@ export interface ServiceParts {
   readonly signal: AbortSignal
   readonly jobs: Jobs
   addRoute(route: OpenRoute): void
+  addRecordRoutes(routes: readonly Route[]): void
+  /** Runs when the plugin stops. */
+  undo(work: () => void): void
 }
 
 /** The services of a plugin, which are members of its context. */
@@ -47,7 +53,8 @@ export type Services = Omit<
 >
 
 /** The services of a plugin in the main thread. */
-export function mainServices({ hub, isBundled, definition, limits, jobs, signal, addRoute }: ServiceParts): Services {
+export function mainServices(parts: ServiceParts): Services {
+  const { hub, isBundled, definition, limits, jobs, signal, addRoute } = parts
   const { name } = definition
   const plugin = { name, signal }
   const threads = new Threads(signal)
@@ -64,6 +71,11 @@ export function mainServices({ hub, isBundled, definition, limits, jobs, signal,
     }),
     folder: async () => pluginFolder(hub().dataDir, name),
     error: ownErrors(definition),
+    records: pluginRecordKinds({
+      ...{ plugin: name, hub },
+      addRoutes: routes => parts.addRecordRoutes(routes),
+      undo: work => parts.undo(work),
+    }),
     servers: made(() => pluginServers(hub(), plugin)),
     groups: made(() => pluginGroups(hub(), plugin)),
     people: made(() => pluginPeople(hub())),

@@ -13,6 +13,7 @@ import { notFound } from '../access.ts'
 import type { FormerNames, WrittenGroup } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { chooseOwner, type Owner } from '../owners.ts'
+import type { RecordKinds } from '../record-kinds.ts'
 import { ownerName } from '../rows.ts'
 import { selectServers } from '../server-rows.ts'
 import { withinStoredBytes } from '../stored-bytes.ts'
@@ -133,10 +134,10 @@ export class GroupWriter {
   }
 
   async remove(row: GroupRow, ref: string, force: boolean): Promise<void> {
-    if (!force) await read(this.#deps.store, db => refuseBound(db, row))
+    if (!force) await read(this.#deps.store, db => refuseBound(db, row, this.#deps.kinds))
     if (row.origin === 'file') await this.#fileWriter(row).writeGroup(await this.#ownerInFile(row), row.name, null)
     await write(this.#deps.store, async (trx, after) => {
-      if (!force) await refuseBound(trx, row)
+      if (!force) await refuseBound(trx, row, this.#deps.kinds)
       const gone = await trx.deleteFrom('server_group').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('group', ref)
       await trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', '=', row.id).execute()
@@ -273,17 +274,20 @@ function nameTaken(name: string): HubError {
   })
 }
 
-/** Endpoints of other users do not prevent it: they lose the group as other clients do. */
-async function refuseBound(db: Reader, row: GroupRow): Promise<void> {
-  const endpoints = await db
-    .selectFrom('owned_setting')
-    .select('name')
-    .where('kind', '=', 'endpoint')
-    .where('owner_id', '=', row.owner_id)
-    .where('body', 'like', `%"id":"${row.id}"%`)
-    .orderBy('name_key')
-    .execute()
-  if (endpoints.length === 0) return
-  const names = endpoints.map(({ name }) => quoteName(name)).join(', ')
-  throw new HubError('group_in_use', `Assistants use the group ${quoteName(row.name)} through ${names}`)
+/** Records of other users do not prevent it: they lose the group as other clients do. */
+async function refuseBound(db: Reader, row: GroupRow, kinds: RecordKinds): Promise<void> {
+  for (const { kind, usesGroup } of kinds.all()) {
+    if (usesGroup === undefined) continue
+    const users = await db
+      .selectFrom('owned_setting')
+      .select('name')
+      .where('kind', '=', kind)
+      .where('owner_id', '=', row.owner_id)
+      .where('body', 'like', `%"id":"${row.id}"%`)
+      .orderBy('name_key')
+      .execute()
+    if (users.length === 0) continue
+    const names = users.map(({ name }) => quoteName(name)).join(', ')
+    throw new HubError('group_in_use', `${usesGroup} ${quoteName(row.name)} through ${names}`)
+  }
 }

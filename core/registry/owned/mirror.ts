@@ -1,20 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import type { FileEntry } from '../../config/shape/sections.ts'
 import { type FieldError, HubError } from '../../contract/errors.ts'
-import type { JsonObject } from '../../contract/json.ts'
 import { canonical } from '../../domain/json/canonical-json.ts'
 import { nameKey } from '../../domain/names.ts'
 import type { OwnedSettingTable } from '../../store/tables.ts'
 import type { Writer } from '../../store/transact.ts'
 import type { Owner } from '../owners.ts'
+import type { RecordKind } from '../record-kinds.ts'
 import { type OwnedSetting, type Prepare, settingOf } from './settings.ts'
-
-/** One entry of the settings file. */
-export interface FileEntry {
-  /** Place of the entry in the file: a JSON pointer. */
-  readonly pointer: string
-  /** Body in the form of the API. */
-  readonly body: JsonObject
-}
 
 /** An entry that cannot be used, with pointers into the settings file. */
 export interface FileProblem {
@@ -22,9 +15,9 @@ export interface FileProblem {
   readonly errors: readonly FieldError[]
 }
 
-/** One kind of things that the settings file holds. */
+/** Records of one kind that the settings file holds. */
 export interface MirroredKind {
-  readonly kind: OwnedSettingTable['kind']
+  readonly kind: Pick<RecordKind, 'kind'>
   readonly entries: readonly FileEntry[]
   /** Throws `validation_failed` for an entry with mistakes. */
   prepare(entry: FileEntry): Prepare
@@ -70,12 +63,12 @@ export async function mirrorOwned(trx: Writer, owner: Owner, mirrored: MirroredK
   return { problems, changed }
 }
 
-/** The names of an owner's things of this kind. */
-export async function namesOf(trx: Writer, owner: Owner, kind: OwnedSettingTable['kind']): Promise<readonly string[]> {
+/** The names of an owner's records of this kind. */
+export async function namesOf(trx: Writer, owner: Owner, kind: Pick<RecordKind, 'kind'>): Promise<readonly string[]> {
   return (await rowsOf(trx, owner, kind)).map(({ name }) => name)
 }
 
-function rowsOf(trx: Writer, owner: Owner, kind: OwnedSettingTable['kind']): Promise<readonly OwnedSettingTable[]> {
+function rowsOf(trx: Writer, owner: Owner, { kind }: Pick<RecordKind, 'kind'>): Promise<readonly OwnedSettingTable[]> {
   const rows = trx.selectFrom('owned_setting').selectAll()
   return rows.where('owner_id', '=', owner.id).where('kind', '=', kind).execute()
 }
@@ -101,7 +94,7 @@ async function put(
     limited: 0,
   }
   if (!before) {
-    const made = { id, owner_id: owner.id, kind: mirrored.kind, revision: 1, created_at: at, updated_at: at }
+    const made = { id, owner_id: owner.id, kind: mirrored.kind.kind, revision: 1, created_at: at, updated_at: at }
     await trx
       .insertInto('owned_setting')
       .values({ ...made, ...written })

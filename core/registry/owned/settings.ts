@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { LIMITS } from '../../config/limits.ts'
-import { type ErrorCode, HubError } from '../../contract/errors.ts'
+import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Actor } from '../../contract/records.ts'
 import { formatRef, nameKey, quoteName } from '../../domain/names.ts'
@@ -10,12 +9,13 @@ import type { Store } from '../../store/open.ts'
 import type { OwnedSettingTable } from '../../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { type Owner, ownerOf, userById } from '../owners.ts'
+import type { RecordKind } from '../record-kinds.ts'
 import { withinStoredBytes } from '../stored-bytes.ts'
 import { changedLimit, type SettingLimit, withLimit } from './limits.ts'
-import { missing, ownerFor, placeOf } from './place.ts'
+import { missingRecord, ownerFor, placeOf } from './place.ts'
 import type { ReplaceOptions } from './records.ts'
 
-/** A stored rule, channel, dashboard or assistant endpoint. */
+/** A stored record of one kind. */
 export interface OwnedSetting {
   readonly id: string
   /** The owner with the rights that the setting has: those of an ordinary user if it is `limited`. */
@@ -50,30 +50,14 @@ export type Prepare = (
   before: OwnedSetting | undefined,
 ) => WrittenSetting
 
-type Kind = OwnedSettingTable['kind']
-
-const KINDS = {
-  rule: { missing: 'rule_not_found', quota: 'quota_rules', most: LIMITS.alertRulesPerUser },
-  channel: { missing: 'channel_not_found', quota: 'quota_channels', most: LIMITS.alertChannelsPerUser },
-  dashboard: { missing: 'dashboard_not_found', quota: 'quota_dashboards', most: LIMITS.dashboardsPerUser },
-  endpoint: { missing: 'endpoint_not_found', quota: 'quota_endpoints', most: LIMITS.assistantEndpointsPerUser },
-} as const satisfies Record<Kind, { missing: ErrorCode; quota: ErrorCode; most: number }>
-/** Sections of the settings file, by kind. */
-const SECTIONS: Readonly<Record<Kind, string>> = {
-  rule: 'alerting',
-  channel: 'notifications',
-  dashboard: 'dashboards',
-  endpoint: 'assistant',
-}
-
-/** Things of one kind in the store, each in its owner's namespace. Others' are answered as if they were missing. */
+/** Records of one kind in the store, each in its owner's namespace. Others' are answered as if they were missing. */
 export class OwnedSettings {
   readonly #store: Store
-  readonly #kind: Kind
+  readonly #kind: RecordKind
   readonly #changed: () => void
 
   /** `changed` runs after each write. */
-  constructor(store: Store, kind: Kind, changed: () => void) {
+  constructor(store: Store, kind: RecordKind, changed: () => void) {
     this.#store = store
     this.#kind = kind
     this.#changed = changed
@@ -102,13 +86,13 @@ export class OwnedSettings {
     const at = new Date().toISOString()
     return this.#write(async trx => {
       const account = await ownerFor(trx, actor, ownerName)
-      const limited = account.role === 'admin' && this.#acts && (unseen || !isAdmin(actor))
+      const limited = account.role === 'admin' && this.#kind.acts && (unseen || !isAdmin(actor))
       const owner = withLimit(account, limited)
       const id = randomUUID()
       const { name, body, secrets } = prepare(owner, { owner: owner.id, record: id }, undefined)
       await this.#checkQuota(trx, account)
       const row: OwnedSettingTable = {
-        ...{ id, owner_id: owner.id, kind: this.#kind, name, name_key: nameKey(name) },
+        ...{ id, owner_id: owner.id, kind: this.#kind.kind, name, name_key: nameKey(name) },
         ...{ body: JSON.stringify(body), secrets, origin: 'api', revision: 1, created_at: at, updated_at: at },
         limited: limited ? 1 : 0,
       }
@@ -130,14 +114,14 @@ export class OwnedSettings {
       if (options.ifRevision !== undefined && options.ifRevision !== before.revision) {
         const { revision, updatedAt: changedAt } = before
         throw new HubError('version_conflict', `${quoteName(before.name)} has revision ${revision} by now`, {
-          data: { revision, changedAt, kind: this.#kind, record: formatRef(before.owner.name, before.name) },
+          data: { revision, changedAt, kind: this.#kind.kind, record: formatRef(before.owner.name, before.name) },
         })
       }
       const { id } = before
       const account = await ownerFor(trx, actor, before.owner.name)
       const place = { owner: account.id, record: id }
       const save = (owner: Owner) => prepare(owner, place, before)
-      const { limited, written } = this.#acts
+      const { limited, written } = this.#kind.acts
         ? changedLimit({ actor, account, before, options }, save)
         : { limited: false, written: save(account) }
       const { name, body, secrets } = written
@@ -161,28 +145,26 @@ export class OwnedSettings {
   }
 
   async #find(db: Reader, actor: Actor, ref: string): Promise<OwnedSetting> {
-    const code = KINDS[this.#kind].missing
-    const { owner, key } = await placeOf(db, actor, ref, code)
+    const { owner, key } = await placeOf(db, actor, ref, this.#kind)
     const row = await this.#rows(db).where('owner_id', '=', owner.id).where('name_key', '=', key).executeTakeFirst()
-    if (!row) throw missing(code, ref)
+    if (!row) throw missingRecord(this.#kind, ref)
     return settingOf(row, owner)
   }
 
   /** Throws `setting_locked` for a setting from the settings file. */
   #unlocked(setting: OwnedSetting): OwnedSetting {
     if (setting.origin !== 'file') return setting
-    throw new HubError('setting_locked', `The ${this.#kind} ${quoteName(setting.name)} is held by the settings file`, {
-      hint: `Change it in the section "${SECTIONS[this.#kind]}" of the settings file.`,
-    })
-  }
-
-  /** A dashboard only shows what its reader may see. */
-  get #acts(): boolean {
-    return this.#kind !== 'dashboard'
+    throw new HubError(
+      'setting_locked',
+      `The ${this.#kind.label} ${quoteName(setting.name)} is held by the settings file`,
+      {
+        hint: `Change it in the section "${this.#kind.fileSection}" of the settings file.`,
+      },
+    )
   }
 
   #rows(db: Reader) {
-    return db.selectFrom('owned_setting').selectAll().where('kind', '=', this.#kind)
+    return db.selectFrom('owned_setting').selectAll().where('kind', '=', this.#kind.kind)
   }
 
   async #write<T>(work: (trx: Writer) => Promise<T>): Promise<T> {
@@ -197,12 +179,12 @@ export class OwnedSettings {
       await work()
     } catch (error) {
       if (!isUniqueViolation(error)) throw error
-      throw new HubError('name_taken', `There is a ${this.#kind} ${quoteName(name)} already`)
+      throw new HubError('name_taken', `There is a ${this.#kind.label} ${quoteName(name)} already`)
     }
   }
 
   async #checkQuota(trx: Writer, owner: Owner): Promise<void> {
-    const { quota, most } = KINDS[this.#kind]
+    const { quota, most } = this.#kind
     if (owner.role === 'admin') return
     const rows = await this.#rows(trx).where('owner_id', '=', owner.id).execute()
     if (rows.length < most) return
@@ -213,7 +195,7 @@ export class OwnedSettings {
 /** Settings of one kind whose owners' accounts are not disabled, for the hub itself. */
 export async function activeSettings(
   db: Reader,
-  kind: Kind,
+  { kind }: Pick<RecordKind, 'kind'>,
   { ownerId, id }: { readonly ownerId?: string | undefined; readonly id?: string } = {},
 ): Promise<readonly OwnedSetting[]> {
   let query = db.selectFrom('owned_setting').selectAll().where('kind', '=', kind)

@@ -6,6 +6,7 @@ import { canEdit } from '../../domain/ownership.ts'
 import type { UserTable } from '../../store/people-tables.ts'
 import type { Reader, Writer } from '../../store/transact.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
+import type { RecordKinds } from '../record-kinds.ts'
 
 /** A user to be inserted; `key` is the case-folded name. */
 export interface NewUser {
@@ -60,25 +61,26 @@ export async function usersBySetup(db: Reader): Promise<UserTable | undefined> {
 }
 
 /**
- * Call it before an ordinary user becomes an administrator: caps the rights of the user's servers, rules, channels and endpoints
- * at the present ones, until each is confirmed. Their revisions change, so that a concurrent save is repeated and applies the
+ * Call it before an ordinary user becomes an administrator: caps the rights of the user's servers, and of the records that act by
+ * themselves, at the present ones, until each is confirmed. Their revisions change, so that a concurrent save is repeated and applies the
  * cap.
  */
-export async function capRightsOf(trx: Writer, { id, network_grant }: UserTable): Promise<void> {
+export async function capRightsOf(trx: Writer, { id, network_grant }: UserTable, kinds: RecordKinds): Promise<void> {
   const held = trx
     .updateTable('server')
     .set(({ eb }) => ({ rights_cap: network_grant, revision: eb('revision', '+', 1) }))
     .where('owner_id', '=', id)
   await held.where('rights_cap', 'is', null).execute()
   if (network_grant === 'none') await held.where('rights_cap', '=', 'proxy').execute()
-  await trx
+  const records = trx
     .updateTable('owned_setting')
     .set(({ eb }) => ({ limited: 1, revision: eb('revision', '+', 1) }))
     .where('owner_id', '=', id)
-    .where('kind', '!=', 'dashboard')
-    // Settings from the file can be changed only by those who may write the file.
+    // Records from the file can be changed only by those who may write the file.
     .where('origin', '=', 'api')
-    .execute()
+  // A kind that is not known now, of a plugin that does not run, may act.
+  const shown = kinds.all().flatMap(({ kind, acts }) => (acts ? [] : [kind]))
+  await (shown.length === 0 ? records : records.where('kind', 'not in', shown)).execute()
 }
 
 /** Number of other users who can administer the hub. */

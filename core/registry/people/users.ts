@@ -107,7 +107,7 @@ export class Users implements UserRegistry {
       await refuseFileFields(trx, row, change, renamed?.key)
       const next = changedUser(row, change, renamed)
       if (isActiveAdmin(row) && !isActiveAdmin(next)) await keepAnAdmin(trx, row)
-      if (row.role !== 'admin' && next.role === 'admin') await capRightsOf(trx, row)
+      if (row.role !== 'admin' && next.role === 'admin') await capRightsOf(trx, row, this.#deps.kinds)
       return this.#save(trx, after, row, next)
     })
   }
@@ -162,7 +162,7 @@ export class Users implements UserRegistry {
     change: { name: string; key: string; passwordHash: string; role: Role; disabled: number },
   ): Promise<UserTable> {
     const { name, key, passwordHash, role, disabled } = change
-    if (row.role !== 'admin' && role === 'admin') await capRightsOf(trx, row)
+    if (row.role !== 'admin' && role === 'admin') await capRightsOf(trx, row, this.#deps.kinds)
     const filled = { ...row, name, name_key: key, password_hash: passwordHash, role, disabled }
     const saved = { ...filled, revision: row.revision + 1, updated_at: timestamp(this.#deps) }
     await trx.updateTable('user').set(saved).where('id', '=', row.id).execute()

@@ -75,7 +75,7 @@ async function mirrorUser(run: MirrorRun, { name, key }: { name: string; key: st
     token_epoch: present.token_epoch + (narrower ? 1 : 0),
   }
   if ((Object.keys(next) as (keyof UserTable)[]).every(column => next[column] === present[column])) return
-  if (present.role !== 'admin' && role === 'admin') await capRightsOf(trx, present)
+  if (present.role !== 'admin' && role === 'admin') await capRightsOf(trx, present, run.deps.kinds)
   await save(run, next)
 }
 

@@ -1,9 +1,10 @@
 /** The engine on a real store, with states that the test sets and a clock that it moves. */
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
+import { CHANNELS } from '../../../core/alerts/channels.ts'
 import { AlertEngine } from '../../../core/alerts/engine.ts'
 import { HubFacts, type HubFactsDeps } from '../../../core/alerts/hub-facts.ts'
 import { acknowledge, endIncidents } from '../../../core/alerts/incidents.ts'
-import { activeRule, prepareRule } from '../../../core/alerts/rules.ts'
+import { activeRule, prepareRule, RULES } from '../../../core/alerts/rules.ts'
 import { testRule } from '../../../core/alerts/test-rule.ts'
 import type { Upstreams } from '../../../core/connections/api.ts'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
@@ -84,7 +85,7 @@ function startEngine() {
 }
 
 async function addRule(change: JsonObject = {}, owner = world.bob): Promise<void> {
-  const rules = new OwnedSettings(world.store, 'rule', () => undefined)
+  const rules = new OwnedSettings(world.store, RULES, () => undefined)
   await rules.create(owner, undefined, prepareRule({ ...RULE, ...change }, hub.facts))
 }
 
@@ -165,7 +166,7 @@ test('a late tick counts as a gap, and a changed condition starts again', async 
   expect(await incidents()).toEqual([])
   for (let round = 0; round < 6; round += 1) await after(10, 'offline')
   expect(await incidents()).toEqual(['firing -'])
-  const rules = new OwnedSettings(world.store, 'rule', () => undefined)
+  const rules = new OwnedSettings(world.store, RULES, () => undefined)
   const body = { ...RULE, condition: 'server_status == online' }
   await rules.replace(world.bob, 'down', prepareRule(body, hub.facts))
   hub.engine.rulesChanged()
@@ -174,7 +175,7 @@ test('a late tick counts as a gap, and a changed condition starts again', async 
 })
 
 test('an alert is repeated after the interval of its rule, and not after it was acknowledged', async () => {
-  const channels = new OwnedSettings(world.store, 'channel', () => undefined)
+  const channels = new OwnedSettings(world.store, CHANNELS, () => undefined)
   const body = { name: 'hook', type: 'webhook', enabled: true, config: {} }
   await channels.create(world.bob, undefined, () => ({ name: 'hook', body, secrets: null }))
   await addRule({ duration: '0s', repeatInterval: '60s', channels: ['hook'] })
@@ -199,7 +200,7 @@ test('an alert is repeated after the interval of its rule, and not after it was 
 })
 
 test('a rule that is removed ends what fires by it, and only who was notified of that is notified', async () => {
-  const channels = new OwnedSettings(world.store, 'channel', () => undefined)
+  const channels = new OwnedSettings(world.store, CHANNELS, () => undefined)
   for (const name of ['told', 'untold']) {
     const body = { name, type: 'webhook', enabled: true, config: {} }
     await channels.create(world.bob, undefined, () => ({ name, body, secrets: null }))
@@ -210,7 +211,7 @@ test('a rule that is removed ends what fires by it, and only who was notified of
   const { id: told } = await channels.get(world.bob, 'told')
   const sent = world.store.db.updateTable('alert_delivery').set({ state: 'sent', message_id: 'm1' })
   await sent.where('channel_id', '=', told).execute()
-  const rules = new OwnedSettings(world.store, 'rule', () => undefined)
+  const rules = new OwnedSettings(world.store, RULES, () => undefined)
   let woken: readonly string[] = []
   await rules.remove(world.bob, 'down', async (trx, { id }) => {
     woken = await endIncidents(trx, id)
@@ -229,7 +230,7 @@ test('a rule that is removed ends what fires by it, and only who was notified of
 test('a rule that is deleted while it is evaluated says nothing, and is no failure', async () => {
   await addRule({ duration: '0s' })
   await hub.engine.begin()
-  const rules = new OwnedSettings(world.store, 'rule', () => undefined)
+  const rules = new OwnedSettings(world.store, RULES, () => undefined)
   const { id } = await rules.get(world.bob, 'down')
   await rules.remove(world.bob, 'down', (trx, gone) => endIncidents(trx, gone.id))
   await after(1, 'offline')
@@ -280,7 +281,7 @@ test('trying one rule leaves what the others count as it is', async () => {
     status: 'success',
   } as const
   hub.bus.emit('tool.called', world.bob.userId, called)
-  const rules = new OwnedSettings(world.store, 'rule', () => undefined)
+  const rules = new OwnedSettings(world.store, RULES, () => undefined)
   const [down] = activeRule(await rules.get(world.bob, 'down'))
   if (!down) throw new Error('No rule')
   const deps = {

@@ -9,6 +9,7 @@ import { EventBus } from '../../../core/events/bus.ts'
 import { BodyParser } from '../../../core/http/body/body-parser.ts'
 import { createHttp, type Http, type HttpDeps } from '../../../core/http/create.ts'
 import type { Route } from '../../../core/http/route.ts'
+import { RECORD_KINDS } from '../../../core/hub/record-kinds.ts'
 import type { Registry, UserRecord } from '../../../core/registry/api.ts'
 import { createRegistry } from '../../../core/registry/create.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
@@ -67,6 +68,7 @@ export async function startHttp(
     sealer: createSealer([randomBytes(32)]),
     outboundAllow: [],
     transports: bundledTransports(),
+    kinds: { all: () => RECORD_KINDS },
     stdio: () => ({ policy: 'sandboxed', level: 'none' }),
   })
   const { registry } = room
@@ -81,7 +83,7 @@ export async function startHttp(
     bundles: { list: async () => [] },
     customMetrics: { list: () => [] },
     consoleFolder: join(import.meta.dir, 'no-console'),
-    pluginRoutes: { free: () => undefined, of: () => [], all: () => [], limits: () => ({}) },
+    pluginRoutes: { free: () => undefined, of: () => [], all: () => [], records: () => [], limits: () => ({}) },
     config: {
       host: '127.0.0.1',
       port: 0,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { z } from 'zod'
 import type { PluginContext, PluginDefinition } from '../../../core/contract/plugin.ts'
 import type { ExtensionPoints } from '../../../core/contract/points.ts'
 import { pluginHost } from '../../support/plugin-host.ts'
@@ -37,6 +38,26 @@ describe('a definition', () => {
   ])('that is wrong in %s fails its plugin alone', async (what, rest) => {
     const { states, messages } = await started(plugin('a', rest), plugin('b'))
     expect(states).toEqual({ a: 'failed', b: 'running' })
+    expect(messages.a).toContain(what)
+  })
+
+  const shop = { kind: 'shops', title: 'shop', schema: z.object({ url: z.string() }), most: 2, example: { url: 'a' } }
+  test.each<[string, object]>([
+    ['the kind is no word', { kind: 'Shops' }],
+    ['it has no title', { title: '' }],
+    ['"most" is no whole number', { most: 0 }],
+    ['its secret "url" is no JSON Pointer', { secrets: ['url'] }],
+    ['its schema is none of an object', { schema: z.string() }],
+    ['every record has a "owner"', { schema: z.object({ owner: z.string() }), example: { owner: 'a' } }],
+    ['its example does not fit its schema', { example: { url: 1 } }],
+    ['its example does not fit its schema', { example: { url: 'a', more: 1 } }],
+  ])('of records is refused where %s', async (what, change) => {
+    const setup = ({ records }: PluginContext<unknown>) => {
+      records.define({ ...shop, ...change })
+      return undefined
+    }
+    const { states, messages } = await started(plugin('a', { setup }))
+    expect(states.a).toBe('failed')
     expect(messages.a).toContain(what)
   })
 

@@ -21,6 +21,7 @@ beforeEach(async () => {
   const bus = { emit: () => {} } as never
   audit = new Audit({
     ...{ store, sealer, bus, outboundAllow: [], transports: bundledTransports(), now: () => new Date(nowMs) },
+    kinds: { all: () => [] },
     stdio: () => ({ policy: 'off', level: 'none' }),
   })
 })

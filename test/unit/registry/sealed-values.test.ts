@@ -1,11 +1,15 @@
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { EventBus } from '../../../core/events/bus.ts'
+import { RECORD_KINDS } from '../../../core/hub/record-kinds.ts'
 import { createRegistry } from '../../../core/registry/create.ts'
+import { schemaRecords } from '../../../core/registry/owned/schema-records.ts'
 import { countInFile, countStored, resealFileEntries, resealStored } from '../../../core/registry/sealed-values.ts'
 import { createSealer, kidOf } from '../../../core/secrets/seal.ts'
 import { bundledTransports } from '../../support/transports.ts'
 import { openWorld } from './world.ts'
+
+const KINDS = { all: () => RECORD_KINDS }
 
 const KEY = 'sk-canary-0123456789-1f3c'
 
@@ -27,8 +31,8 @@ test('resealStored() seals servers and settings with the first key, and keeps wh
   expect(await countStored(world.store.db)).toEqual(new Map([[kidOf(old), 3]]))
 
   const both = createSealer([next, old])
-  expect(await resealStored(world.store, both, kidOf(next))).toMatchObject({ changed: 3, kept: 0, lost: [] })
-  expect(await resealStored(world.store, both, kidOf(next))).toMatchObject({ changed: 0, kept: 3, lost: [] })
+  expect(await resealStored(world.store, both, kidOf(next), KINDS)).toMatchObject({ changed: 3, kept: 0, lost: [] })
+  expect(await resealStored(world.store, both, kidOf(next), KINDS)).toMatchObject({ changed: 0, kept: 3, lost: [] })
   expect(await countStored(world.store.db)).toEqual(new Map([[kidOf(next), 3]]))
 
   const after = createRegistry({
@@ -36,6 +40,7 @@ test('resealStored() seals servers and settings with the first key, and keeps wh
     bus: new EventBus(error => {
       throw error
     }),
+    kinds: KINDS,
     stdio: () => ({ policy: 'sandboxed', level: 'none' }),
   })
   const effective = await after.registry.servers.effective(made.id)
@@ -53,7 +58,7 @@ test('a value sealed by a missing key is named and left as it is', async () => {
   await world.registry.servers.create(world.bob, { name: 'h', url: 'https://a.example/', headers: { Cookie: KEY } })
   await world.registry.settings.setUser(world.bob, world.bob.userId, {}, { 'hostedKeys.x': KEY })
   const before = await world.store.db.selectFrom('server').select(['id', 'config']).execute()
-  const done = await resealStored(world.store, createSealer([next]), kidOf(next))
+  const done = await resealStored(world.store, createSealer([next]), kidOf(next), KINDS)
   expect(done).toMatchObject({ changed: 0, lost: ['server "h" of bob, /headers/Cookie', 'setting hostedKeys.x'] })
   expect(await world.store.db.selectFrom('server').select(['id', 'config']).execute()).toEqual(before)
   const info = await world.registry.settings.userSecretInfo(world.bob.userId, 'hostedKeys.')
@@ -79,5 +84,26 @@ test('resealFileEntries() opens only what was sealed for just that entry', async
   const [[from, to] = ['', '']] = done.texts
   expect(from).toBe(sealed)
   expect(createSealer([next]).open('server', place, to)).toBe(KEY)
+  await world.end()
+})
+
+test('records of a plugin that does not run are sealed anew, and can be read by it afterwards', async () => {
+  const [old, next] = [randomBytes(32), randomBytes(32)]
+  const world = await openWorld({ sealer: createSealer([old]) })
+  const recordsBy = (key: Uint8Array) =>
+    schemaRecords(world.store, createSealer([key]), {
+      kind: {
+        ...{ kind: 'library.shops', label: 'shop', missing: 'record_not_found', quota: 'quota_records', most: 2 },
+        ...{ fileSection: 'records', acts: false },
+        moved: { section: 'library.shops', offUnlessSeen: false, offOnRequest: false },
+      },
+      secrets: ['/token'],
+      check: fields => fields,
+      changed: () => undefined,
+    })
+  await recordsBy(old).requests.create(world.bob, { name: 'corner', token: KEY })
+  const both = createSealer([next, old])
+  expect(await resealStored(world.store, both, kidOf(next), KINDS)).toMatchObject({ changed: 1, lost: [] })
+  expect(await recordsBy(next).active()).toMatchObject([{ name: 'corner', fields: { token: KEY } }])
   await world.end()
 })

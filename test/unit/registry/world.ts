@@ -7,6 +7,7 @@ import { HubError } from '../../../core/contract/errors.ts'
 import type { UserActor } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import type { HubEvent } from '../../../core/events/catalog.ts'
+import { RECORD_KINDS } from '../../../core/hub/record-kinds.ts'
 import type { Registry } from '../../../core/registry/api.ts'
 import type { RegistryDeps } from '../../../core/registry/context.ts'
 import { createRegistry, type OpenRegistry } from '../../../core/registry/create.ts'
@@ -51,6 +52,7 @@ export async function openBareWorld(changes: Partial<RegistryDeps> = {}): Promis
   bus.on('*', event => events.push(event))
   const opened = createRegistry({
     ...{ store, bus, sealer: createSealer([randomBytes(32)]), outboundAllow: [], transports: bundledTransports() },
+    kinds: { all: () => RECORD_KINDS },
     stdio: () => ({ policy: 'sandboxed', level: 'none' }),
     ...changes,
   })

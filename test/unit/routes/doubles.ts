@@ -156,6 +156,7 @@ export class World {
       links: new CallLinks(),
       uptimeRatio: () => undefined,
       stateChanges: () => [],
+      kinds: { all: () => [] },
       usualHealthCheck: () => ({}),
       fileProblems: () => [],
       transports: bundledTransports(),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { nestedChannel } from '../../../alerts/channels.ts'
+import { CHANNELS, nestedChannel } from '../../../alerts/channels.ts'
 import type { Alerts } from '../../../alerts/create.ts'
+import { RULES } from '../../../alerts/rules.ts'
 import type { History } from '../../../history/client.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
@@ -29,11 +30,12 @@ export function alertRoutes(deps: AlertRoutesDeps): Route[] {
   const common = { audit: registry.audit, tag } as const
   return [
     ...ownedRecordRoutes({
-      ...{ ...common, what: 'rule', path: `${base}/rules`, records: alerts.rules },
+      ...{ ...common, kind: RULES, audited: 'alert_rule', path: `${base}/rules`, records: alerts.rules },
       ...{ body: shapes.ruleBody, patch: shapes.rulePatch, schema: shapes.rule, example: shapes.ruleExample },
+      deletes: 'Delete a rule; what it fires ends without a message',
     }),
     ...ownedRecordRoutes({
-      ...{ ...common, what: 'channel', path: `${base}/channels`, records: alerts.channels },
+      ...{ ...common, kind: CHANNELS, audited: 'alert_channel', path: `${base}/channels`, records: alerts.channels },
       ...{
         body: shapes.channelBody,
         patch: shapes.channelPatch,

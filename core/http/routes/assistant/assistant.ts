@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Assistant } from '../../../assistant/create.ts'
+import { ENDPOINTS } from '../../../assistant/kind.ts'
 import type { ConfigSource, HubConfig } from '../../../config/schema.ts'
 import { type FieldError, HubError } from '../../../contract/errors.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
@@ -31,7 +32,7 @@ const one = { description: 'The endpoint', schema: shapes.endpoint, example: sha
 /** Routes of endpoints that offer the tools of a group to assistants, and of the socket to which devices connect. */
 export function assistantRoutes(deps: AssistantRoutesDeps): Route[] {
   const { assistant, registry } = deps
-  const kind = { what: 'endpoint', tag, audit: registry.audit } as const
+  const audited = { audited: 'assistant_endpoint', audit: registry.audit } as const
   return [
     bridgeRoute(deps),
     toolsRoute(assistant),
@@ -48,12 +49,12 @@ export function assistantRoutes(deps: AssistantRoutesDeps): Route[] {
       async handle({ actor, params, info }) {
         info.keepOpen()
         const report = await assistant.test(actor, params.ref)
-        note(kind, actor, info, 'test', await assistant.endpoints.get(actor, params.ref))
+        note(audited, actor, info, 'test', await assistant.endpoints.get(actor, params.ref))
         return { body: report }
       },
     }),
     ...ownedRecordRoutes({
-      ...{ ...kind, path, records: assistant.endpoints },
+      ...{ ...audited, kind: ENDPOINTS, tag, path, records: assistant.endpoints },
       ...{ body: shapes.endpointBody, patch: shapes.endpointPatch },
       ...{ schema: shapes.endpoint, example: shapes.endpointExample },
     }),
@@ -67,7 +68,7 @@ export function assistantRoutes(deps: AssistantRoutesDeps): Route[] {
       responses: { 200: one },
       async handle({ actor, params, info, request }) {
         const changed = await assistant.newToken(actor, params.ref, writeOptions(request.headers))
-        note(kind, actor, info, 'token', changed)
+        note(audited, actor, info, 'token', changed)
         return recordReply(changed)
       },
     }),
@@ -81,7 +82,7 @@ export function assistantRoutes(deps: AssistantRoutesDeps): Route[] {
       responses: { 202: one },
       async handle({ actor, params, info }) {
         const record = await assistant.reconnect(actor, params.ref)
-        note(kind, actor, info, 'reconnect', record)
+        note(audited, actor, info, 'reconnect', record)
         return { status: 202, body: record }
       },
     }),

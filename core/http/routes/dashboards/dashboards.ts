@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { HubError } from '../../../contract/errors.ts'
+import { DASHBOARDS } from '../../../dashboards/dashboards.ts'
 import { queryProblem, type Widget } from '../../../domain/dashboards/dashboard-body.ts'
 import { parseWidgetQuery } from '../../../domain/dashboards/widget-query.ts'
 import type { AuditRegistry } from '../../../registry/api.ts'
@@ -29,7 +30,7 @@ export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
   const reading = new Set<string>()
   return [
     ...ownedRecordRoutes({
-      ...{ what: 'dashboard', tag, path, records: dashboards, audit: registry.audit },
+      ...{ kind: DASHBOARDS, audited: 'dashboard', tag, path, records: dashboards, audit: registry.audit },
       ...{
         body: shapes.dashboardBody,
         patch: shapes.dashboardPatch,

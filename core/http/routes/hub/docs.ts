@@ -18,6 +18,8 @@ export interface DocsRoutesDeps {
   readonly alerts: Pick<Alerts, 'channelTypes'>
   /** Routes of plugins that run; the same objects while nothing has changed. */
   readonly pluginRoutes: () => readonly PluginSchemaRoute[]
+  /** Routes of plugins' kinds of records, alike. */
+  readonly recordRoutes: () => readonly Route[]
 }
 
 /** Documents generated for one state of the API and of its plugins. */
@@ -30,17 +32,34 @@ interface Described {
 }
 
 /** The API's documentation, as an OpenAPI document and as a page. */
-export function docsRoutes({ routes, version, transports, alerts, pluginRoutes }: DocsRoutesDeps): Route[] {
+export function docsRoutes({
+  routes,
+  version,
+  transports,
+  alerts,
+  pluginRoutes,
+  recordRoutes,
+}: DocsRoutesDeps): Route[] {
   let current: Described | undefined
   let describedParts: readonly unknown[] = []
   const described = (): Described => {
     const channelTypes = alerts.channelTypes({ role: 'admin' })
     const ofPlugins = pluginRoutes()
-    const now = [...transports.all(), ...channelTypes.map(({ configSchema }) => configSchema), ...ofPlugins]
+    const ofRecords = recordRoutes()
+    const now = [
+      ...transports.all(),
+      ...channelTypes.map(({ configSchema }) => configSchema),
+      ...ofPlugins,
+      ...ofRecords,
+    ]
     const same = now.length === describedParts.length && now.every((one, at) => one === describedParts[at])
     if (current && same) return current
     describedParts = now
-    const document = openApiDocument([...routes, ...own], version, { transports, channelTypes, routes: ofPlugins })
+    const document = openApiDocument([...routes, ...own, ...ofRecords], version, {
+      transports,
+      channelTypes,
+      routes: ofPlugins,
+    })
     const made: Described = { document }
     document.catch(() => {
       if (current === made) current = undefined

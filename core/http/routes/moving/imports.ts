@@ -7,6 +7,7 @@ import { validationError } from '../../../domain/validation-error.ts'
 import type { ImportOptions, ImportOutcome } from '../../../moving/import-scope.ts'
 import type { ImportPlan, ImportService } from '../../../moving/imports.ts'
 import type { Registry } from '../../../registry/api.ts'
+import { isPluginKind, type RecordKinds } from '../../../registry/record-kinds.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { type Route, route } from '../../route.ts'
 import { anyObject, flag, limitedRecord, problemPart as problemSchema, timestamp } from '../schemas.ts'
@@ -18,13 +19,14 @@ import { largeBody } from '../servers/server-schemas.ts'
 export interface ImportRoutesDeps {
   readonly registry: Pick<Registry, 'audit'>
   readonly imports: ImportService
+  /** Kinds of the hub's own records, whose names are in the answers. */
+  readonly kinds: RecordKinds
   /** Both by the program's name. */
   readonly importSources: () => ReadonlyMap<string, ImportSource>
   readonly clientConfigs: () => ReadonlyMap<string, ClientConfig>
 }
 
 const tag = 'moving'
-const kind = z.enum(['user', 'server', 'group', 'key', 'setting', 'secret', 'channel', 'rule', 'dashboard', 'endpoint'])
 
 /** Equal to the highest number of items of an import. */
 const MOST_CHOICES = 2_000
@@ -54,29 +56,40 @@ const body = z
   })
   .meta({ examples: [{ document: { mcpServers: { time: { command: 'uvx', args: ['mcp-server-time'] } } } }] })
 
-const item = z.object({
-  kind,
-  pointer: z.string().meta({ description: 'Into the document, from `#` on' }),
-  name: z.string(),
-  owner: z.string().optional(),
-  verdict: z.enum(['new', 'same', 'replaced', 'extended', 'exists', 'invalid', 'skipped']),
-  ref: z.string().optional(),
-  body: anyObject
-    .optional()
-    .meta({ description: 'Of a server, its secrets masked; of `group`, the members that it gets' }),
-  missing: z.array(z.object({ name: z.string(), secret: z.boolean() })).optional(),
-  warnings: z.array(z.string()),
-  error: problemSchema.optional(),
-})
+/** Names of the kinds of records of plugins. */
+const PLUGIN_KIND = /^[a-z0-9-]+\.[a-z0-9-]+$/
 
-const plan = z.object({
-  id: z.string().optional().meta({ description: 'Of the import, by which it is taken back; absent with `dryRun`' }),
-  source: z.string(),
-  planHash: z.string(),
-  items: z.array(item),
-  notCarried: z.array(z.object({ pointer: z.string(), what: z.string(), instead: z.string() })),
-  warnings: z.array(z.string()),
-})
+/** Schemas of the answers of a hub with these kinds of records. */
+function answersOf(kinds: RecordKinds) {
+  const ofHub = kinds.all().flatMap(one => (isPluginKind(one.kind) ? [] : [one.kind]))
+  const kind = z.union([
+    z.enum(['user', 'server', 'group', 'key', 'setting', 'secret', ...ofHub]),
+    z.string().regex(PLUGIN_KIND).meta({ description: 'Records of a plugin, `{plugin}.{kind}`' }),
+  ])
+  const item = z.object({
+    kind,
+    pointer: z.string().meta({ description: 'Into the document, from `#` on' }),
+    name: z.string(),
+    owner: z.string().optional(),
+    verdict: z.enum(['new', 'same', 'replaced', 'extended', 'exists', 'invalid', 'skipped']),
+    ref: z.string().optional(),
+    body: anyObject
+      .optional()
+      .meta({ description: 'Of a server, its secrets masked; of `group`, the members that it gets' }),
+    missing: z.array(z.object({ name: z.string(), secret: z.boolean() })).optional(),
+    warnings: z.array(z.string()),
+    error: problemSchema.optional(),
+  })
+  const plan = z.object({
+    id: z.string().optional().meta({ description: 'Of the import, by which it is taken back; absent with `dryRun`' }),
+    source: z.string(),
+    planHash: z.string(),
+    items: z.array(item),
+    notCarried: z.array(z.object({ pointer: z.string(), what: z.string(), instead: z.string() })),
+    warnings: z.array(z.string()),
+  })
+  return { plan, part: z.object({ kind, name: z.string() }) }
+}
 
 const example = {
   source: 'hub',
@@ -103,7 +116,8 @@ export function importRoutes(deps: ImportRoutesDeps): Route[] {
   return [importRoute(deps), sourcesRoute(deps), listRoute(deps), rollbackRoute(deps)]
 }
 
-function importRoute({ imports, registry }: ImportRoutesDeps): Route {
+function importRoute({ imports, registry, kinds }: ImportRoutesDeps): Route {
+  const { plan } = answersOf(kinds)
   return route({
     method: 'POST',
     path: '/api/import',
@@ -133,7 +147,10 @@ function importRoute({ imports, registry }: ImportRoutesDeps): Route {
 
 function countsOf({ source, items }: ImportPlan): JsonObject {
   const made = items.filter(({ verdict }) => verdict === 'new')
-  const counts = Object.entries(Object.groupBy(made, one => one.kind)).map(([of, some]) => [`${of}s`, some.length])
+  const counts = Object.entries(Object.groupBy(made, one => one.kind)).map(([of, some = []]) => [
+    isPluginKind(of) ? of : `${of}s`,
+    some.length,
+  ])
   return { source, ...Object.fromEntries(counts) }
 }
 
@@ -204,8 +221,8 @@ function sourcesRoute({ importSources, clientConfigs }: ImportRoutesDeps): Route
   })
 }
 
-function rollbackRoute({ imports, registry }: ImportRoutesDeps): Route {
-  const part = z.object({ kind, name: z.string() })
+function rollbackRoute({ imports, registry, kinds }: ImportRoutesDeps): Route {
+  const { part } = answersOf(kinds)
   return route<{ id: string }>({
     method: 'POST',
     path: '/api/import/{id}/rollback',

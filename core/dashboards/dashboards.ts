@@ -1,15 +1,37 @@
-import { HubError } from '../../contract/errors.ts'
-import type { JsonObject } from '../../contract/json.ts'
-import type { Actor } from '../../contract/records.ts'
-import { BUILT_IN, type Dashboard, parseDashboard } from '../../domain/dashboards/dashboard-body.ts'
-import type { Store } from '../../store/open.ts'
-import { write } from '../../store/transact.ts'
-import type { WriteOptions } from '../api.ts'
-import { fileOwner, ownerOf } from '../owners.ts'
-import { type FileEntry, type Mirrored, mirrorOwned } from './mirror.ts'
-import type { MovingRecords } from './moving.ts'
-import type { OwnedRecords } from './records.ts'
-import { type OwnedSetting, OwnedSettings, type Prepare, settingView } from './settings.ts'
+import { LIMITS } from '../config/limits.ts'
+import { type FileEntry, type FileRecords, listed } from '../config/shape/sections.ts'
+import { HubError } from '../contract/errors.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { Actor } from '../contract/records.ts'
+import { BUILT_IN, type Dashboard, parseDashboard } from '../domain/dashboards/dashboard-body.ts'
+import type { WriteOptions } from '../registry/api.ts'
+import { type Mirrored, mirrorOwned } from '../registry/owned/mirror.ts'
+import type { MovingRecords } from '../registry/owned/moving.ts'
+import type { OwnedRecords } from '../registry/owned/records.ts'
+import { type OwnedSetting, OwnedSettings, type Prepare, settingView } from '../registry/owned/settings.ts'
+import { fileOwner, ownerOf } from '../registry/owners.ts'
+import type { RecordKind } from '../registry/record-kinds.ts'
+import type { Store } from '../store/open.ts'
+import { write } from '../store/transact.ts'
+
+/** The kind of dashboards. */
+export const DASHBOARDS: RecordKind = {
+  ...{ kind: 'dashboard', label: 'dashboard', missing: 'dashboard_not_found', quota: 'quota_dashboards' },
+  most: LIMITS.dashboardsPerUser,
+  fileSection: 'dashboards',
+  file: { keys: ['dashboards', 'dashboard'], read: dashboardsIn },
+  fromHub: { what: 'dashboards', instead: 'POST /api/monitoring/dashboards makes them.' },
+  acts: false,
+  moved: { section: 'dashboards', offUnlessSeen: false, offOnRequest: false },
+}
+
+/** Reads a section of the settings file: a list of dashboards, or one. */
+function dashboardsIn(section: JsonValue, at: string, warnings: string[]): readonly FileEntry[] {
+  if (isJsonObject(section)) return [{ pointer: at, body: section }]
+  if (Array.isArray(section)) return listed(section, at, 'dashboard')
+  warnings.push(`${at} is neither a dashboard nor a list of dashboards; it is not used`)
+  return []
+}
 
 /** Dashboards: those of the hub, which everybody has, and users' own. */
 export class Dashboards implements OwnedRecords {
@@ -18,7 +40,7 @@ export class Dashboards implements OwnedRecords {
 
   constructor(store: Store) {
     this.#store = store
-    this.#own = new OwnedSettings(store, 'dashboard', () => undefined)
+    this.#own = new OwnedSettings(store, DASHBOARDS, () => undefined)
   }
 
   /** The hub's first, then the actor's own by name. */
@@ -51,19 +73,21 @@ export class Dashboards implements OwnedRecords {
   }
 
   /** Makes the dashboards of the settings file those of the owner of the file's entries, as `mirrorOwned` does. */
-  mirror(entries: readonly FileEntry[]): Promise<Mirrored> {
+  mirror(file: FileRecords): Promise<Mirrored> {
+    const entries = file.get(DASHBOARDS.kind) ?? []
     return write(this.#store, async trx => {
       const owner = ownerOf(await fileOwner(trx))
       const secrets = () => ({})
-      return mirrorOwned(trx, owner, { kind: 'dashboard', entries, prepare: ({ body }) => prepare(body), secrets })
+      return mirrorOwned(trx, owner, { kind: DASHBOARDS, entries, prepare: ({ body }) => prepare(body), secrets })
     })
   }
 }
 
 /** Users' own dashboards as they move between hubs. */
 export function movingDashboards(store: Store): MovingRecords {
-  const settings = new OwnedSettings(store, 'dashboard', () => undefined)
+  const settings = new OwnedSettings(store, DASHBOARDS, () => undefined)
   return {
+    kind: DASHBOARDS,
     settings,
     open: async ({ body }) => body,
     prepare: async (_actor, _owner, body) => prepare(body),
