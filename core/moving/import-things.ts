@@ -2,7 +2,7 @@ import { hashAccessKey } from '../auth/access-keys.ts'
 import { isJsonObject, type JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import { nameKey, parseRef } from '../domain/names.ts'
-import type { Things } from './apart/copied-rows.ts'
+import type { Things } from '../plans/apart/copied-rows.ts'
 import type { ImportItem, MadeItem } from './import-items.ts'
 import type { ImportOptions } from './import-scope.ts'
 

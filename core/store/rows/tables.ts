@@ -1,4 +1,4 @@
-import type { Tables } from '../../store/tables.ts'
+import type { Tables } from '../tables.ts'
 
 /** Paging of one table. */
 export interface StoredTable {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { BACKED_UP, NOT_BACKED_UP } from '../../../core/moving/rows/tables.ts'
+import { BACKED_UP, NOT_BACKED_UP } from '../../../core/store/rows/tables.ts'
 import { openStore } from '../../../core/store/open.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 

@@ -1,7 +1,7 @@
 /** Imports run one at a time, and the pause of one user does not delay others. */
 import { expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ImportTurns } from '../../../core/moving/import-turns.ts'
+import { ImportTurns } from '../../../core/plans/turns.ts'
 
 const WORK_MS = 200
 
