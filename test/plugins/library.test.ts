@@ -261,7 +261,7 @@ test('a thread answers beside the hub; one that does not is ended, and starts an
 
 test('the examples are right against the exported types alone', async () => {
   await using author = await startAuthor()
-  for (const name of ['library', 'library-classics', 'workshop'])
+  for (const name of ['library', 'library-classics', 'workshop', 'kit'])
     await cp(join(EXAMPLES, name), join(author.folder, name), { recursive: true })
   await symlink(join(ROOT, 'node_modules/bun-types'), join(author.folder, 'node_modules/bun-types'), 'dir')
   await writeFile(join(author.folder, 'node.d.ts'), '/// <reference types="bun-types" />\n')

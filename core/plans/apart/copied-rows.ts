@@ -1,9 +1,9 @@
 import type { ExpressionBuilder } from 'kysely'
 import type { Store } from '../../store/open.ts'
 import { pauses } from '../../store/pauses.ts'
-import { type Reader, read } from '../../store/transact.ts'
 import { type AnyTables, insertRows, page, type RowFilter, type StoredRow } from '../../store/rows/rows.ts'
 import { BACKED_UP, type StoredTable } from '../../store/rows/tables.ts'
+import { type Reader, read } from '../../store/transact.ts'
 import type { CopiedRows } from './apart.ts'
 
 /** Which things some work reads and writes. */

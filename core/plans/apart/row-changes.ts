@@ -1,8 +1,8 @@
 import { type ExpressionBuilder, sql } from 'kysely'
 import { pauses } from '../../store/pauses.ts'
-import type { Reader } from '../../store/transact.ts'
 import { type AnyTables, insertRows, type StoredRow } from '../../store/rows/rows.ts'
 import { BACKED_UP, type StoredTable } from '../../store/rows/tables.ts'
+import type { Reader } from '../../store/transact.ts'
 
 /** Content in bytes: it is only ever inserted, and goes with the row that it belongs to. */
 const CONTENT: ReadonlySet<string> = new Set(['openapi_document_part', 'bundle_part'])

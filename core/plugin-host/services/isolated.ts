@@ -17,7 +17,18 @@ export interface IsolatedParts {
 }
 
 /** Services that would need the main thread's parts of the hub. */
-const OF_MAIN = ['secrets', 'tables', 'servers', 'groups', 'people', 'states', 'client', 'fetchFor', 'thread'] as const
+const OF_MAIN = [
+  'secrets',
+  'tables',
+  'servers',
+  'groups',
+  'people',
+  'planned',
+  'states',
+  'client',
+  'fetchFor',
+  'thread',
+] as const
 
 /** The services of a plugin in a worker. Those of the main thread alone throw Error. */
 export function isolatedServices({ definition, limits, log, signal, ask, addRoute }: IsolatedParts): Services {
