@@ -2,7 +2,7 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Plan, PlanDraft, PlannedBody, PlannedPart } from '../contract/plans.ts'
 import type { UserActor } from '../contract/records.ts'
-import { formatRef, quoteName } from '../domain/names.ts'
+import { formatRef, nameKey, parseRef, quoteName } from '../domain/names.ts'
 import type { TogetherParts } from '../registry/create.ts'
 import type { MovingKinds, OwnedKind } from '../registry/owned/moving.ts'
 import { rowsOf } from './apart/copied-rows.ts'
@@ -42,7 +42,7 @@ export function plannedBodies<Inputs>(
     what,
     unready: 'Inputs are missing',
     read: async (actor, inputs) => read(actor, inputs),
-    rows: (actor, _, draft) => rowsOf(namesIn(draft).things(actor, [])),
+    rows: (actor, _, draft) => rowsOf({ ...namesIn(draft).things(actor, []), documentsOf: changedServers(draft) }),
     async attempt(parts, { actor, read: draft }) {
       const run = new BodiesRun(parts, records(parts), actor, draft)
       const shown = await run.run()
@@ -66,6 +66,11 @@ function namesIn({ servers = [], groups = [], records = [] }: PlanDraft): ThingN
     names.addRefs(body)
   }
   return names
+}
+
+/** The folded names of the servers whose documents may be read. */
+function changedServers({ servers = [] }: PlanDraft): readonly string[] {
+  return servers.flatMap(({ ref }) => (ref === undefined ? [] : [nameKey(parseRef(ref).name)]))
 }
 
 /** One attempt on the parts of a transaction. */

@@ -95,6 +95,16 @@ test('changes are planned too; what others own and what the settings file holds 
   expect((await ada.ok('GET', '/api/servers/work-time')).description).toBe('Ours')
   expect((await ada.ok('GET', '/api/groups/work')).description).toBe('Ours')
 
+  // The document of a server stays as it is.
+  const schema =
+    "openapi: 3.1.0\ninfo: {title: Pets, version: '1'}\nservers: [{url: 'https://pets.example'}]\npaths: {}\n"
+  for (const name of ['doc-notes', 'doc-time'])
+    await ada.ok('POST', '/api/servers', { name, enabled: false, openapi: { schema } })
+  await ada.ok('POST', '/api/groups', { name: 'doc', members: ['doc-notes'] })
+  const seen = await ada.ok('PUT', `${KITS}/doc/note?dryRun=true`, { text: 'Pets' })
+  await ada.ok('PUT', `${KITS}/doc/note`, { text: 'Pets', planHash: seen.planHash })
+  expect((await ada.request('GET', '/api/servers/doc-notes/document')).text).toBe(schema)
+
   const others = await (await hub.user('bob')).request('PUT', `${KITS}/ada~work/note?dryRun=true`, { text: 'Mine' })
   expect(others.json.code).toBe('server_not_found')
   const held = await admin.request('PUT', `${KITS}/held/note?dryRun=true`, { text: 'Mine' })
