@@ -31,7 +31,7 @@ export interface Bundles {
   get(actor: UserActor, id: string): Promise<StoredBundle>
   /** Throws `bundle_not_found`, `bundle_in_use`. */
   remove(actor: UserActor, id: string): Promise<void>
-  /** Its plans have the same checks as saving. */
+  /** A plan passes the same checks as saving. */
   readonly installation: Planned<BundleInstallRequest, BundlePlan, ServerRecord>
 }
 

@@ -22,7 +22,7 @@ export interface PlannedBundle {
 
 /** A user's request to install a bundle. */
 export interface BundleInstallRequest {
-  /** Of the bundle. */
+  /** The bundle's id. */
   readonly id: string
   readonly name?: string | undefined
   readonly inputs: Readonly<Record<string, InputValue>>

@@ -4,12 +4,13 @@ import type { UserActor } from './records.ts'
 /** A body as of the API's POST; with `ref` (`name`, or `owner~name`) a merge patch of what is there. */
 export type PlannedBody = Readonly<{ body: JsonObject; ref?: string }>
 
-/** What inputs ask for, in the order in which it is made. Nothing is made while one of `missing` (inputs by name) has no value. */
+/** A plugin's reading of the inputs, in the order in which it is made. */
 export interface PlanDraft {
   readonly servers?: readonly PlannedBody[]
   readonly groups?: readonly PlannedBody[]
   /** `kind`: such as `dashboard`; `body`: as of its POST. */
   readonly records?: readonly Readonly<{ kind: string; body: JsonObject }>[]
+  /** Names of required inputs without a value; nothing is made while there is one. */
   readonly missing?: readonly string[]
   /** Sentences for the actor. */
   readonly warnings?: readonly string[]
@@ -18,7 +19,7 @@ export interface PlanDraft {
 /** `body`: as the API shows it, secrets masked; absent while it depends on missing inputs. */
 export type PlannedPart = Readonly<{ ref: string; verdict: 'new' | 'changed'; body?: JsonObject }>
 
-/** What the work would do, or has done. `planHash` is equal only for the same draft and the same outcome. */
+/** Outcome of the work, before or after it is done. `planHash` is equal only for the same draft and the same outcome. */
 export type Plan = Readonly<{
   servers: readonly PlannedPart[]
   groups: readonly PlannedPart[]

@@ -56,7 +56,7 @@ export interface Market {
   sources(actor: UserActor): Promise<readonly SourceState[]>
   /** Throws `source_not_found`. */
   refresh(actor: UserActor, id: string): Promise<SourceState>
-  /** Its plans have the same checks as saving. */
+  /** A plan passes the same checks as saving. */
   readonly installation: Planned<InstallRequest, InstallPlan, ServerRecord>
   readonly upgrades: Upgrades
   dispose(): void

@@ -11,7 +11,7 @@ import { unusable } from './template-check.ts'
 
 /** A user's request to install a template. */
 export interface InstallRequest {
-  /** Of the template. */
+  /** The template's id. */
   readonly id: string
   readonly name: string
   /** Default: the first usable one. */

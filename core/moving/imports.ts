@@ -74,7 +74,7 @@ interface ReadDocument {
   readonly weak: WeakPasswords
 }
 
-/** What one attempt of an import works with. */
+/** Data of one attempt of an import. */
 interface Attempted {
   readonly actor: UserActor
   readonly inputs: ImportRequest

@@ -20,7 +20,7 @@ export interface TouchedPart extends Pick<PlannedPart, 'ref' | 'verdict'> {
   readonly ownerId: string
 }
 
-/** What was made of the bodies. */
+/** Outcome of work that was done. */
 export interface MadeBodies extends Plan {
   readonly touched: readonly TouchedPart[]
 }

@@ -35,7 +35,7 @@ export interface PlanWords {
 
 /** Result of looking at what inputs ask for. */
 export interface Draft<Shown extends object> {
-  /** What the actor is shown; secrets are masked. */
+  /** Shown to the actor; secrets are masked. */
   readonly shown: Shown
   /** Everything that decides about the outcome. One piece is hashed in one turn of the event loop. */
   readonly decides: Iterable<JsonValue>
@@ -66,7 +66,7 @@ export function plannedByReading<Inputs, Shown extends object, Made>(
   }
 }
 
-/** What is shown of a draft, with its hash. */
+/** Returns the shown part of a draft with its hash. */
 export async function withMark<Shown extends object>({ shown, decides }: Draft<Shown>): Promise<Shown & PlanMark> {
   return { ...shown, planHash: await hashOf(decides) }
 }

@@ -16,7 +16,7 @@ export interface PlannedRequest<Inputs> {
   readonly planHash: string | undefined
 }
 
-/** How plan and result are answered. Default of `plan`: as it is. */
+/** Makes the answers of plan and result. Without `plan` a plan is answered as it is. */
 export interface PlannedReplies<Shown extends object, Made> {
   plan?(shown: Shown & PlanMark): object
   done(made: Made): Reply | Promise<Reply>
