@@ -39,6 +39,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['config'],
     ['store', 'secrets'],
     ['registry', 'telemetry'],
+    ['plans'],
     ['history', 'bundles', 'dashboards'],
     ['auth'],
     ['request'],
@@ -63,8 +64,9 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['group-fields'],
     ['group-body'],
   ],
-  'core/moving': [['rows'], ['apart'], ['*'], ['backup']],
-  'core/store': [['migrations'], ['*']],
+  'core/moving': [['*'], ['backup']],
+  'core/plans': [['apart'], ['*']],
+  'core/store': [['migrations'], ['*'], ['rows']],
   'core/telemetry': [['calls', 'folding'], ['*']],
   'core/cli': [
     ['io', 'arguments'],
@@ -151,6 +153,17 @@ const BODIES: Readonly<Record<string, 'charges' | 'charges texts' | 'is counted'
   'core/mcp/rpc/http-errors.ts': 'short',
   'core/plugin-host/isolate.ts': 'is counted',
   'core/request/headers.ts': 'is counted',
+}
+
+/**
+ * Words of features that are to be named in folders of their own alone, and other meanings of the word. `left`: lines elsewhere
+ * in core that name the feature still, without migrations. The number may only fall, and is 0 when the feature is a plugin.
+ */
+const FEATURE_WORDS: Readonly<
+  Record<string, { readonly own: readonly string[]; readonly general: RegExp; readonly left: number }>
+> = {
+  // What comes with the hub, certificates of an authority, and a document without references to others.
+  bundle: { own: ['core/bundles/'], general: /bundled|[_-]ca[_-]bundle|ca[_-]bundle|bundle the document/gi, left: 244 },
 }
 
 /** A folder holds one kind of thing: with more files than this it holds two. */
@@ -268,6 +281,20 @@ describe('imports', () => {
       file.imports.filter(one => one.target?.startsWith('plugins/')).map(() => file.path),
     )
     expect([...new Set(known)].filter(path => room(path) !== 'hub' && room(path) !== 'plugin-host')).toEqual([])
+  })
+
+  test('a feature is named in its own folder only', () => {
+    for (const [word, { own, general, left }] of Object.entries(FEATURE_WORDS)) {
+      const lines = core
+        .filter(({ path }) => !own.some(folder => path.startsWith(folder)) && !path.includes('/migrations/'))
+        .flatMap(({ path, text }) => text.split('\n').map(line => ({ path, line: line.replaceAll(general, '') })))
+        .filter(({ line }) => line.toLowerCase().includes(word))
+      const places = Object.entries(Object.groupBy(lines, ({ path }) => path))
+      console.log(`${word}: ${lines.length} lines of ${places.length} files in core outside of its folder`)
+      expect(lines.length, places.map(([path, found]) => `${path}: ${found?.length}`).join('\n')).toBeLessThanOrEqual(
+        left,
+      )
+    }
   })
 
   test('a plugin imports neither core nor another plugin', () => {
@@ -426,7 +453,7 @@ describe('restrictions to certain files', () => {
   })
 })
 
-test('the contract is types and few functions, in at most 1,170 lines with text besides the tables of error codes', () => {
+test('the contract is types and few functions, in at most 1,280 lines with text besides the tables of error codes', () => {
   const files = ['core/contract/mod.ts']
   for (const path of files) {
     const taken = byPath.get(path)?.imports.flatMap(one => one.target ?? []) ?? []
@@ -434,7 +461,7 @@ test('the contract is types and few functions, in at most 1,170 lines with text 
   }
   const counted = files.filter(path => !/^core\/contract\/(?:codes|remedies)\.ts$/.test(path))
   const lines = counted.flatMap(path => byPath.get(path)?.text.split('\n') ?? []).filter(line => line.trim() !== '')
-  expect(lines.length).toBeLessThanOrEqual(1_170)
+  expect(lines.length).toBeLessThanOrEqual(1_280)
   const functions = counted.flatMap(path =>
     [...(byPath.get(path)?.text ?? '').matchAll(/^export (?:async )?(?:function|class) (\w+)/gm)].map(
       match => match[1],

@@ -2,14 +2,12 @@ import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { HubError } from '../contract/errors.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
-import { pointerToken } from '../domain/json/json-pointer.ts'
-import { quoteName } from '../domain/names.ts'
 import { nextTurn } from '../domain/next-turn.ts'
-import { validationError } from '../domain/validation-error.ts'
+import { type Planned, plannedByReading } from '../plans/planned.ts'
 import type { Registry } from '../registry/api.ts'
 import { invalid, type ReadLimits, readArchive, withoutSignature } from './archive.ts'
 import { type BundleManifest, MANIFEST_BYTES, readManifest, wantedFiles } from './manifest.ts'
-import { type BundleInstallOptions, type BundlePlan, planBundle } from './plan.ts'
+import { type BundleInstallRequest, type BundlePlan, draftBundle } from './plan.ts'
 import type { BundleStore, StoredBundle } from './store.ts'
 
 /** Dependencies of bundles on the rest of the hub. */
@@ -33,10 +31,8 @@ export interface Bundles {
   get(actor: UserActor, id: string): Promise<StoredBundle>
   /** Throws `bundle_not_found`, `bundle_in_use`. */
   remove(actor: UserActor, id: string): Promise<void>
-  /** Preview of an installation, with the same checks as saving. Changes nothing. */
-  plan(actor: UserActor, id: string, options: BundleInstallOptions): Promise<BundlePlan>
-  /** Throws `plan_changed` when the result would differ from the plan, and `validation_failed` for missing inputs. */
-  install(actor: UserActor, id: string, options: BundleInstallOptions, planHash: string): Promise<ServerRecord>
+  /** A plan passes the same checks as saving. */
+  readonly installation: Planned<BundleInstallRequest, BundlePlan, ServerRecord>
 }
 
 const HASHED_BYTES = 4 * 1024 * 1024
@@ -45,12 +41,21 @@ const HASHED_BYTES = 4 * 1024 * 1024
 export function createBundles({ store, registry, turns, platform, isInside }: BundlesDeps): Bundles {
   const senders = new Set<string>()
 
-  const planned = async (actor: UserActor, id: string, options: BundleInstallOptions): Promise<BundlePlan> => {
-    const plan = planBundle(await store.get(actor.userId, id), options, { platform, isInside })
-    // Rights are checked before inputs: users who may not run programs are not asked for keys.
-    await registry.servers.draft(actor, plan.body)
-    return plan
-  }
+  const installation = plannedByReading({
+    what: 'installation',
+    unready: 'The bundle cannot be installed',
+    async draft(actor: UserActor, request: BundleInstallRequest) {
+      const { id } = request
+      const { body, ...draft } = draftBundle(await store.get(actor.userId, id), request, { platform, isInside })
+      // Rights are checked before inputs: users who may not run programs are not asked for keys.
+      await registry.servers.draft(actor, body)
+      const make = async () => {
+        await store.touch(actor.userId, id)
+        return registry.servers.create(actor, body)
+      }
+      return { ...draft, make }
+    },
+  })
 
   return {
     async add(actor, content, signal) {
@@ -82,24 +87,7 @@ export function createBundles({ store, registry, turns, platform, isInside }: Bu
     },
     get: (actor, id) => store.get(actor.userId, id),
     remove: (actor, id) => store.remove(actor.userId, id),
-    plan: planned,
-    async install(actor, id, options, planHash) {
-      const plan = await planned(actor, id, options)
-      if (plan.missing.length > 0) {
-        throw validationError(
-          plan.missing.map(name => ({
-            ...{ pointer: `#/inputs/${pointerToken(name)}`, code: 'required' as const },
-            detail: `${quoteName(name)} is missing`,
-          })),
-          'The bundle cannot be installed',
-        )
-      }
-      if (plan.planHash !== planHash) {
-        throw new HubError('plan_changed', 'What this installation would do is not what was planned')
-      }
-      await store.touch(actor.userId, id)
-      return registry.servers.create(actor, plan.body)
-    },
+    installation,
   }
 }
 

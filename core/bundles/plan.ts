@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import { canonical } from '../domain/json/canonical-json.ts'
 import { checkName, isNameProblem, quoteName } from '../domain/names.ts'
 import { BUNDLE_FOLDER } from '../domain/server/bundle.ts'
 import { readPackageRun } from '../domain/server/package-run.ts'
 import { validationError } from '../domain/validation-error.ts'
+import type { Draft } from '../plans/planned.ts'
 import { FOLDERS, type InputTexts, type InputValue, readInputs } from './inputs.ts'
 import { type BundleManifest, commandOf, unusable } from './manifest.ts'
 
@@ -21,8 +20,10 @@ export interface PlannedBundle {
   readonly signed: boolean
 }
 
-/** Options of installing a bundle. */
-export interface BundleInstallOptions {
+/** A user's request to install a bundle. */
+export interface BundleInstallRequest {
+  /** The bundle's id. */
+  readonly id: string
   readonly name?: string | undefined
   readonly inputs: Readonly<Record<string, InputValue>>
   readonly start: boolean
@@ -32,8 +33,6 @@ export interface BundleInstallOptions {
 
 /** Preview of an installation, as for templates. */
 export interface BundlePlan {
-  /** Flat, as for `POST /api/servers`. */
-  readonly body: JsonObject
   /** The words of the command, untruncated; secrets are named. */
   readonly argv: readonly string[]
   readonly env: readonly string[]
@@ -42,8 +41,12 @@ export interface BundlePlan {
   readonly missing: readonly string[]
   readonly warnings: readonly string[]
   readonly permissions: JsonObject
-  /** Equal only for the same bundle, options and outcome. */
-  readonly planHash: string
+}
+
+/** An installation: its preview, and what it is made of. */
+export interface BundleDraft extends Draft<BundlePlan> {
+  /** Flat, as for `POST /api/servers`. */
+  readonly body: JsonObject
 }
 
 /** The machine on which a bundle is to run. */
@@ -52,8 +55,8 @@ export interface BundleMachine {
   readonly isInside: (name: string) => boolean
 }
 
-/** Returns the preview of installing a bundle. Throws `validation_failed` with all wrong inputs, `bundle_unusable`. */
-export function planBundle(bundle: PlannedBundle, options: BundleInstallOptions, machine: BundleMachine): BundlePlan {
+/** Returns the draft of installing a bundle. Throws `validation_failed` with all wrong inputs, `bundle_unusable`. */
+export function draftBundle(bundle: PlannedBundle, options: BundleInstallRequest, machine: BundleMachine): BundleDraft {
   const { id, manifest, signed } = bundle
   const { platform } = machine
   const { title, reason } = { title: manifest.display_name ?? manifest.name, reason: unusable(manifest, platform) }
@@ -84,10 +87,7 @@ export function planBundle(bundle: PlannedBundle, options: BundleInstallOptions,
     warnings: [...warningsOf(manifest, signed, filler.unfilled), ...lacking(command, machine)],
     permissions: { runs: true, network, hosts: [], files: 'own', secrets: [...filler.secrets] },
   }
-  const planHash = createHash('sha256')
-    .update(canonical({ id, body, shown } as never))
-    .digest('hex')
-  return { body, ...shown, planHash }
+  return { body, shown, missing, decides: [{ id, body, shown } as unknown as JsonValue] }
 }
 
 /** The name of the bundle, with what no server's name may have as `-`. */

@@ -6,6 +6,7 @@ import type { GuardedFetch } from './fetch.ts'
 import type { DialFor, FetchFor, PluginClient, PluginPeople, PluginRecords, PluginStates } from './hub-services.ts'
 import type { PluginJobs, PluginSecrets, PluginSettings, PluginThread } from './kept.ts'
 import type { PluginRecordKinds } from './owned-records.ts'
+import type { Planning } from './plans.ts'
 import type { ExtensionPoints } from './points.ts'
 import type { Actor, GroupMember, GroupRecord, ServerRecord, UserActor } from './records.ts'
 import type { PluginRoutes } from './routes.ts'
@@ -76,6 +77,8 @@ export interface PluginContext<Config> {
   readonly servers: PluginRecords<ServerRecord>
   readonly groups: PluginRecords<GroupRecord, Omit<GroupRecord, 'members'>>
   readonly people: PluginPeople
+  /** Work that is shown to a user before it is done: `context.planned('kit', (actor, inputs) => ({ servers: […] }))`. */
+  readonly planned: Planning
   /** Usable once the hub has begun, as is `client`; in `setup` both reject with `starting`. */
   readonly states: PluginStates
   /** Opens a client at a path such as `/mcp/work`. */

@@ -10,6 +10,8 @@ export interface RouteRequest<Params, Query, Body, Access extends RouteAccess> {
   readonly params: Params
   readonly query: Query
   readonly body: Body
+  /** The body of a route with `rawBody`; of others it is empty. */
+  readonly bytes: Uint8Array
   readonly actor: Access extends 'public' ? UserActor | undefined : UserActor
   readonly requestId: string
   /** Aborted when the client disconnects, and in a worker after the route's time. */
@@ -40,6 +42,8 @@ export interface PluginRoute<Params, Query, Body, Access extends RouteAccess> {
   readonly query?: ConfigSchema<Query>
   /** A JSON object; absent: the route reads no body. */
   readonly body?: ConfigSchema<Body>
+  /** In place of `body`: most bytes of a body that is no JSON, such as a file; at most 64 MiB. */
+  readonly rawBody?: number
   /** By status. */
   readonly answers: Readonly<
     Record<number, { description: string; schema?: ConfigSchema<unknown>; example?: JsonValue }>

@@ -23,6 +23,7 @@ export interface DescribedRoute {
     Record<string, { readonly description: string; readonly schema?: JsonObject; readonly example?: JsonValue }>
   >
   readonly bodyLimit?: number
+  readonly rawBody?: number
   readonly timeoutMs?: number
   readonly audit?: string
 }
@@ -32,6 +33,7 @@ export interface RawRouteRequest {
   readonly params: Readonly<Record<string, string>>
   readonly query: unknown
   readonly body: unknown
+  readonly bytes: Uint8Array
   readonly actor: UserActor | undefined
   readonly requestId: string
 }
@@ -146,9 +148,11 @@ function schemaRoute(offered: PluginSchemaRoute, audit: Pick<AuditRegistry, 'rec
     ...(described.query ? { query: z.record(z.string(), z.unknown()) } : {}),
     ...(described.body ? { body: z.record(z.string(), z.unknown()) } : {}),
     ...(described.bodyLimit === undefined ? {} : { bodyLimit: described.bodyLimit }),
+    ...(described.rawBody === undefined ? {} : { rawBody: described.rawBody }),
     responses: {},
-    async handle({ params, query, body, actor, info, signal }) {
-      const given = { params: params as Record<string, string>, query, body, actor, requestId: info.requestId }
+    async handle({ params, query, body, actor, info, signal, readBody }) {
+      const bytes = described.rawBody === undefined ? new Uint8Array() : await readBody()
+      const given = { params: params as Record<string, string>, query, body, bytes, actor, requestId: info.requestId }
       const reply = replyOf(plugin, await offered.handle(given, signal))
       if (described.audit !== undefined && actor && (reply.status ?? 200) < 400) {
         const action = `${plugin}.${described.audit}`

@@ -28,6 +28,7 @@ import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
 import { OneAtATime } from '../moving/one-at-a-time.ts'
 import { PluginTracer } from '../plugin-host/plugin-tracer.ts'
+import { Plans } from '../plans/plans.ts'
 import { everyContribution, firstContribution, pluginsView } from '../plugin-host/views.ts'
 import { createRegistry, type OpenRegistry } from '../registry/create.ts'
 import { OpenKinds } from '../registry/owned/open-kinds.ts'
@@ -228,7 +229,15 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       instanceId: marks.make(),
     },
   })
+  const plans = new Plans({ store, within: room.within })
   const importSources = () => plugins.contributions('importSource')
+  const moving = openMoving({
+    ...{ registry, store, transports, kinds, alerts, assistant, config: loaded.config },
+    ...{ settings: loaded.settings, passwords: auth.passwords },
+    ...{ plans, readDocument: importDocument, sources: importSources },
+    parseText: bodyParser.parseText.bind(bodyParser),
+  })
+  services.plans = { plans, records: moving.records }
   const market = createMarket({
     ...{ registry, log, folder: join(dataDir, 'market') },
     sources: () => plugins.contributions('marketSource'),
@@ -268,12 +277,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
       ...{ registry, alerts, dashboards, assistant, market, bundles },
-      ...openMoving({
-        ...{ registry, store, transports, kinds, alerts, assistant, config: loaded.config },
-        ...{ settings: loaded.settings, passwords: auth.passwords },
-        ...{ within: room.within, readDocument: importDocument, sources: importSources },
-        parseText: bodyParser.parseText.bind(bodyParser),
-      }),
+      ...moving,
       ...{ importSources, kinds },
       usualHealthCheck: () => loaded.settings.state.healthCheck,
       fileProblems: () => fileRecords.problems(),

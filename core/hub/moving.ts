@@ -25,6 +25,7 @@ export function openMoving(parts: MovingParts): {
   readonly imports: ImportService
   readonly exports: ExportService
   readonly backups: BackupDownloads
+  readonly records: MovingKinds
 } {
   const records: MovingKinds = ({ store, registry }) => [
     ...parts.alerts.moving(store),
@@ -62,5 +63,6 @@ export function openMoving(parts: MovingParts): {
     },
     exports: { make: async (...request) => (await exportService()).make(...request) },
     backups: { make: async () => (await downloads()).make() },
+    records,
   }
 }

@@ -18,6 +18,7 @@ export class PluginServices implements HubServices {
   readonly #parts: Parts
   connections: Upstreams | undefined
   endpoint: McpEndpoint | undefined
+  plans: ReturnType<HubServices['planning']>
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -58,5 +59,6 @@ export class PluginServices implements HubServices {
   readonly variable = (name: string): string | undefined => this.#parts.variable(name)
   readonly upstreams = (): Upstreams | undefined => this.connections
   readonly mcp = (): McpEndpoint | undefined => this.endpoint
+  readonly planning = (): ReturnType<HubServices['planning']> => this.plans
   readonly addresses = (role: Role): AddressRights => addressRights(this.#parts.config, role === 'admin')
 }

@@ -5,11 +5,11 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { quoteName } from '../domain/names.ts'
 import type { MarketSource, MarketTemplate, TemplateOrigin } from '../features/market.ts'
+import { type Planned, plannedByReading } from '../plans/planned.ts'
 import type { Registry } from '../registry/api.ts'
 import { type Listed, MarketCache, type SourceState } from './cache.ts'
-import { refuseMissing } from './inputs.ts'
 import { KeptLists } from './kept-list.ts'
-import { chooseVariant, type InstallRequest, type Plan, planInstall } from './plan.ts'
+import { chooseVariant, draftInstall, type InstallPlan, type InstallRequest } from './plan.ts'
 import { searchTemplates, type TemplateQuery } from './search.ts'
 import type { MarketSettings } from './settings.ts'
 import { CATEGORIES, isUnpinned } from './template-check.ts'
@@ -56,10 +56,8 @@ export interface Market {
   sources(actor: UserActor): Promise<readonly SourceState[]>
   /** Throws `source_not_found`. */
   refresh(actor: UserActor, id: string): Promise<SourceState>
-  /** Preview of an installation, with the same checks as saving. Changes nothing. */
-  plan(actor: UserActor, id: string, request: InstallRequest): Promise<Plan>
-  /** Throws `plan_changed` when the result would differ from the plan, and `validation_failed` for missing inputs. */
-  install(actor: UserActor, id: string, request: InstallRequest, planHash: string): Promise<ServerRecord>
+  /** A plan passes the same checks as saving. */
+  readonly installation: Planned<InstallRequest, InstallPlan, ServerRecord>
   readonly upgrades: Upgrades
   dispose(): void
 }
@@ -92,16 +90,24 @@ export function createMarket({ registry, sources, settings, folder, log }: Marke
     return { ...template, version, variants }
   }
   const installedOf = async (actor: UserActor) => fromMarket(await registry.servers.list(actor, { scope: 'mine' }))
-  const planned = async (actor: UserActor, id: string, request: InstallRequest): Promise<Plan> => {
-    const found = await listed(actor, id)
-    const template = await pinned(found, request.variant)
-    const plan = planInstall(id, template, request)
-    // Rights are checked before inputs: users who may not run programs are not asked for keys.
-    await registry.servers.draft(actor, plan.body).catch((error: unknown) => {
-      if (plan.missing.length === 0 || !isInvalid(error)) throw error
-    })
-    return plan
-  }
+  const installation = plannedByReading({
+    what: 'installation',
+    unready: 'The template cannot be installed',
+    async draft(actor: UserActor, request: InstallRequest) {
+      const { id } = request
+      const template = await pinned(await listed(actor, id), request.variant)
+      const { body, installed, ...draft } = draftInstall(template, request)
+      // Rights are checked before inputs: users who may not run programs are not asked for keys.
+      await registry.servers.draft(actor, body).catch((error: unknown) => {
+        if (draft.missing.length === 0 || !isInvalid(error)) throw error
+      })
+      const make = () => {
+        const origin: TemplateOrigin = { id, ...installed, installedAt: new Date().toISOString() }
+        return registry.servers.create(actor, body, { template: origin })
+      }
+      return { ...draft, make }
+    },
+  })
 
   return {
     async find(actor, query, { limit, offset }) {
@@ -133,15 +139,7 @@ export function createMarket({ registry, sources, settings, folder, log }: Marke
     async refresh(actor, id) {
       return cache.refresh(id, await opened(actor))
     },
-    plan: planned,
-    async install(actor, id, request, planHash) {
-      const plan = await planned(actor, id, request)
-      refuseMissing(plan.missing)
-      if (plan.planHash !== planHash)
-        throw new HubError('plan_changed', 'What this installation would do is not what was planned')
-      const template: TemplateOrigin = { id, ...plan.installed, installedAt: new Date().toISOString() }
-      return registry.servers.create(actor, plan.body, { template })
-    },
+    installation,
     upgrades: new Upgrades({ registry, listed, pinned }),
     dispose: () => cache.dispose(),
   }

@@ -88,12 +88,3 @@ function inputName({ name }: MarketInput): string {
 function inputError(name: string, code: FieldError['code'], detail: string): FieldError {
   return { pointer: `#/inputs/${pointerToken(name)}`, code, detail }
 }
-
-/** Throws `validation_failed` when required inputs have no value. */
-export function refuseMissing(missing: readonly string[]): void {
-  if (missing.length === 0) return
-  throw validationError(
-    missing.map(name => inputError(name, 'required', `${quoteName(name)} is missing`)),
-    'The template cannot be installed',
-  )
-}

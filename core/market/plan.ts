@@ -5,11 +5,14 @@ import { canonical } from '../domain/json/canonical-json.ts'
 import { quoteName } from '../domain/names.ts'
 import { fillVariant, usedInputs } from '../domain/templates/fill.ts'
 import type { InstalledTemplate, MarketTemplate, MarketVariant } from '../features/market.ts'
+import type { Draft } from '../plans/planned.ts'
 import { readInputs } from './inputs.ts'
 import { unusable } from './template-check.ts'
 
 /** A user's request to install a template. */
 export interface InstallRequest {
+  /** The template's id. */
+  readonly id: string
   readonly name: string
   /** Default: the first usable one. */
   readonly variant: string | undefined
@@ -18,11 +21,7 @@ export interface InstallRequest {
 }
 
 /** Preview of an installation. */
-export interface Plan {
-  /** Flat, as for `POST /api/servers`. */
-  readonly body: JsonObject
-  /** Facts about the template that are stored with the server. */
-  readonly installed: Omit<InstalledTemplate, 'installedAt'>
+export interface InstallPlan {
   readonly version: string
   readonly variant: string
   /** The words of the command, untruncated; secrets are named. Empty for a remote server. */
@@ -34,12 +33,18 @@ export interface Plan {
   readonly missing: readonly string[]
   readonly warnings: readonly string[]
   readonly permissions: JsonObject
-  /** Equal only for the same template, request and outcome. */
-  readonly planHash: string
 }
 
-/** Returns the preview of installing a template. Throws `validation_failed` with all wrong inputs, `template_unusable`. */
-export function planInstall(id: string, template: MarketTemplate, request: InstallRequest): Plan {
+/** An installation: its preview, and what it is made of. */
+export interface InstallDraft extends Draft<InstallPlan> {
+  /** Flat, as for `POST /api/servers`. */
+  readonly body: JsonObject
+  /** Facts about the template that are stored with the server. */
+  readonly installed: Omit<InstalledTemplate, 'installedAt'>
+}
+
+/** Returns the draft of installing a template. Throws `validation_failed` with all wrong inputs, `template_unusable`. */
+export function draftInstall(template: MarketTemplate, request: InstallRequest): InstallDraft {
   const variant = chooseVariant(template, request.variant)
   const { values, missing } = readInputs(template.inputs, variant, request.inputs)
   const { body: fields, variables, secrets, ...filled } = fillVariant(variant, template.inputs, values)
@@ -52,8 +57,8 @@ export function planInstall(id: string, template: MarketTemplate, request: Insta
     permissions: permissionsOf(variant, secrets),
   }
   const installed = { ...installedPart(template, variant), variables }
-  const planHash = hashOf({ id, template: template as unknown as JsonValue, body, shown: shown as never })
-  return { body, installed, ...shown, planHash }
+  const decides = [{ id: request.id, template, body, shown } as unknown as JsonValue]
+  return { body, installed, shown, missing, decides }
 }
 
 /** SHA-256 (hex) of a value, independent of the order of its members. */

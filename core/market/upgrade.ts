@@ -4,12 +4,13 @@ import { pointerToken, valueAt } from '../domain/json/json-pointer.ts'
 import { looksMasked } from '../domain/server/secrets.ts'
 import { entered, fillVariant } from '../domain/templates/fill.ts'
 import type { InstalledTemplate, MarketTemplate, TemplateOrigin } from '../features/market.ts'
+import type { Draft } from '../plans/planned.ts'
 import { readInputs, type ShownInput, shownInput } from './inputs.ts'
 import { type Choices, type Conflict, mergeFields, TEMPLATE_FIELDS } from './merge.ts'
 import { hashOf, permissionsOf, warningsOf } from './plan.ts'
 
-/** A user's request to change to another version. */
-export interface UpgradeRequest {
+/** A user's choices for changing to another version. */
+export interface UpgradeWishes {
   /** Values of inputs that are new or get another value. */
   readonly inputs: Readonly<Record<string, string>>
   /** Decisions for places that both the user and the template changed. */
@@ -23,10 +24,6 @@ export interface UpgradeTarget
 
 /** Preview of changing a server to another version of its template. */
 export interface UpgradePlan {
-  /** The server's new flat body; kept secrets are masks. */
-  readonly body: JsonObject
-  /** Facts about the template that are stored with the server afterwards. */
-  readonly installed: Omit<InstalledTemplate, 'installedAt'>
   readonly from: string
   readonly to: string
   /** The words of the command before and after, as in the server's configuration. Empty for a remote server. */
@@ -48,21 +45,28 @@ export interface UpgradePlan {
   readonly permissions: JsonObject
   /** True when the server is enabled, so that it reconnects with the changes. */
   readonly reconnects: boolean
-  readonly planHash: string
+}
+
+/** A change to another version: its preview, and what it is made of. */
+export interface UpgradeDraft extends Draft<UpgradePlan> {
+  /** The server's new flat body; kept secrets are masks. */
+  readonly body: JsonObject
+  /** Facts about the template that are stored with the server afterwards. */
+  readonly installed: Omit<InstalledTemplate, 'installedAt'>
 }
 
 /**
- * Returns the preview of changing `record` to `target`. `present`: its flat body, secrets masked. Fields without manual changes
+ * Returns the draft of changing `record` to `target`. `present`: its flat body, secrets masked. Fields without manual changes
  * follow the template; inputs, names of tools, time limits and all other fields stay. Throws `validation_failed` for wrong
  * inputs.
  */
-export function planUpgrade(
+export function draftUpgrade(
   record: Pick<ServerRecord, 'id' | 'revision' | 'enabled'>,
   present: JsonObject,
   origin: TemplateOrigin,
   target: UpgradeTarget,
-  { inputs: given, choices }: UpgradeRequest,
-): UpgradePlan {
+  { inputs: given, choices }: UpgradeWishes,
+): UpgradeDraft {
   const held = isJsonObject(present.variables) ? present.variables : {}
   const known = knownInputs(origin, held)
   const { values, missing } = readInputs(target.inputs, target.variant, given, known)
@@ -95,8 +99,7 @@ export function planUpgrade(
   return {
     body,
     installed: { version, variant, inputs, variables: offered.variables },
-    ...shown,
-    planHash: hashOf(whole as unknown as JsonValue),
+    ...{ shown, missing, decides: [whole as unknown as JsonValue] },
   }
 }
 

@@ -4,16 +4,22 @@ import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { formatRef, quoteName } from '../domain/names.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { InstalledTemplate, MarketTemplate, TemplateOrigin } from '../features/market.ts'
+import { type Planned, plannedByReading } from '../plans/planned.ts'
 import type { Registry } from '../registry/api.ts'
 import type { Listed } from './cache.ts'
-import { refuseMissing } from './inputs.ts'
 import { chooseVariant, installedPart } from './plan.ts'
 import { availability, sameVariant } from './updates.ts'
-import { planUpgrade, type UpgradePlan, type UpgradeRequest, type UpgradeTarget } from './upgrade.ts'
+import { draftUpgrade, type UpgradeDraft, type UpgradePlan, type UpgradeTarget, type UpgradeWishes } from './upgrade.ts'
 import { fromMarket, type InstalledServer } from './views.ts'
 
 /** `up`: to the version that its source lists now. `back`: to the version before the last upgrade. */
 export type Direction = 'up' | 'back'
+
+/** A user's request to change a server to another version. */
+export interface UpgradeRequest extends UpgradeWishes {
+  readonly ref: string
+  readonly direction: Direction
+}
 
 interface UpgradesDeps {
   readonly registry: Pick<Registry, 'servers'>
@@ -25,6 +31,15 @@ interface UpgradesDeps {
 /** Installed servers and the versions that their sources list now. */
 export class Upgrades {
   readonly #deps: UpgradesDeps
+  /**
+   * Changes a server; it stays enabled or disabled. Both steps throw `upgrade_unavailable` if there is no other version, `apply`
+   * also `validation_failed` for conflicts without a choice.
+   */
+  readonly change: Planned<UpgradeRequest, UpgradePlan, ServerRecord> = plannedByReading({
+    what: 'change',
+    unready: 'The template cannot be installed',
+    draft: (actor: UserActor, request: UpgradeRequest) => this.#draft(actor, request),
+  })
 
   constructor(deps: UpgradesDeps) {
     this.#deps = deps
@@ -48,32 +63,7 @@ export class Upgrades {
     }
   }
 
-  /** Preview of the change. Throws `upgrade_unavailable` if there is no other version. */
-  async plan(actor: UserActor, ref: string, direction: Direction, request: UpgradeRequest): Promise<UpgradePlan> {
-    return (await this.#planned(actor, ref, direction, request)).plan
-  }
-
-  /**
-   * Changes the server as planned; it stays enabled or disabled. Throws `plan_changed`, and `validation_failed` for missing
-   * inputs and for conflicts without a choice.
-   */
-  async apply(
-    actor: UserActor,
-    ref: string,
-    direction: Direction,
-    request: UpgradeRequest,
-    planHash: string,
-  ): Promise<ServerRecord> {
-    const { plan, server } = await this.#planned(actor, ref, direction, request)
-    refuseMissing(plan.missing)
-    refuseUndecided(plan)
-    if (plan.planHash !== planHash)
-      throw new HubError('plan_changed', 'What this change would do is not what was planned')
-    const template = nextOrigin(server.template, plan, direction)
-    return this.#deps.registry.servers.replace(actor, ref, plan.body, { ifRevision: server.revision, template })
-  }
-
-  async #planned(actor: UserActor, ref: string, direction: Direction, request: UpgradeRequest) {
+  async #draft(actor: UserActor, { ref, direction, ...wishes }: UpgradeRequest) {
     const { servers } = this.#deps.registry
     const record = await servers.resolve(actor, ref, 'edit')
     const { template } = record
@@ -82,9 +72,17 @@ export class Upgrades {
     }
     const server: InstalledServer = { ...record, template }
     const target = direction === 'back' ? previousOf(server) : await this.#targetOf(actor, server)
-    const plan = planUpgrade(server, servers.publicBody(record), template, target, request)
-    if (plan.missing.length === 0) await servers.draft(actor, plan.body, ref)
-    return { plan, server }
+    const draft = draftUpgrade(server, servers.publicBody(record), template, target, wishes)
+    if (draft.missing.length === 0) await servers.draft(actor, draft.body, ref)
+    return {
+      ...draft,
+      refuse: () => refuseUndecided(draft.shown),
+      make: () =>
+        servers.replace(actor, ref, draft.body, {
+          ifRevision: server.revision,
+          template: nextOrigin(template, draft, direction),
+        }),
+    }
   }
 
   async #targetOf(actor: UserActor, { name, template: origin }: InstalledServer): Promise<UpgradeTarget> {
@@ -129,7 +127,7 @@ function previousOf({ name, template: { previous } }: InstalledServer): UpgradeT
 }
 
 /** One previous version is stored; a server that went back does not store the version that it left. */
-function nextOrigin(origin: TemplateOrigin, { installed }: UpgradePlan, direction: Direction): TemplateOrigin {
+function nextOrigin(origin: TemplateOrigin, { installed }: UpgradeDraft, direction: Direction): TemplateOrigin {
   const { id, previous: _, ...before } = origin
   const next: InstalledTemplate = { ...installed, installedAt: new Date().toISOString() }
   return { id, ...next, ...(direction === 'up' ? { previous: before } : {}) }

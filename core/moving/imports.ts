@@ -1,19 +1,19 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Passwords } from '../auth/passwords.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { NotCarried } from '../contract/points.ts'
 import type { UserActor } from '../contract/records.ts'
-import { nextTurn } from '../domain/next-turn.ts'
 import type { Transports } from '../domain/server/transports.ts'
+import { rowsOf } from '../plans/apart/copied-rows.ts'
+import type { PlanMark, Planned } from '../plans/planned.ts'
+import type { Plans } from '../plans/plans.ts'
 import type { Registry } from '../registry/api.ts'
-import type { OpenRegistry, TogetherParts } from '../registry/create.ts'
+import type { TogetherParts } from '../registry/create.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import { withinStoredBytes } from '../registry/stored-bytes.ts'
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
-import { Apart } from './apart/apart.ts'
-import { rowsOf } from './apart/copied-rows.ts'
 import type { ImportContent, ImportItem, MadeItem } from './import-items.ts'
 import { ImportReader, type ImportReaderDeps } from './import-reader.ts'
 import { type ImportRecord, listImports, pruneImports } from './import-records.ts'
@@ -21,115 +21,97 @@ import { type Rollback, takeBack } from './import-rollback.ts'
 import { ImportRun, type WeakPasswords } from './import-run.ts'
 import { type ImportOptions, type ImportOutcome, ImportScope } from './import-scope.ts'
 import { thingsOfItems, thingsOfMade } from './import-things.ts'
-import { ImportTurns } from './import-turns.ts'
 
 /** The parts of the hub that imports use. */
 export interface ImportDeps extends ImportReaderDeps {
   readonly store: Store
-  readonly within: OpenRegistry['within']
+  readonly plans: Plans
   readonly passwords: Pick<Passwords, 'verify'>
   readonly transports: Transports
   readonly records: MovingKinds
   readonly settings: Pick<Registry['settings'], 'openUserSecret'>
 }
 
+/** A user's request to import a document. */
+export interface ImportRequest {
+  readonly document: JsonValue
+  readonly options: ImportOptions
+}
+
 /** The plan of an import. */
 export interface ImportPlan {
   /** The program whose document it is. */
   readonly source: string
-  /** Two plans have the same hash only for the same document, options and outcome. */
-  readonly planHash: string
   readonly items: readonly ImportOutcome[]
   readonly notCarried: readonly NotCarried[]
   readonly warnings: readonly string[]
+}
+
+/** An import that was made. */
+export interface MadeImport extends ImportPlan, PlanMark {
+  readonly id: string
 }
 
 /** Passwords with which other hubs begin. */
 const FIRST_PASSWORDS = ['admin123', 'admin', 'password']
 const MOST_VERIFIED = 20
 
-/** Takes over what other programs hold: servers of clients; users, servers, groups and keys of hubs. */
-export interface ImportService {
-  /** Throws `validation_failed` for a document of which nothing is understood, `overloaded`. */
-  plan(actor: UserActor, document: JsonValue, options: ImportOptions): Promise<ImportPlan>
-  /**
-   * Makes it, all or nothing. Throws `plan_changed` when the outcome would not be the one planned, `storage_busy` while the same
-   * things are changed all the time, and `quota_stored_bytes` when the record of what was made does not fit.
-   */
-  apply(
-    actor: UserActor,
-    document: JsonValue,
-    options: ImportOptions,
-    planHash: string,
-  ): Promise<ImportPlan & { readonly id: string }>
+/**
+ * Takes over what other programs hold: servers of clients; users, servers, groups and keys of hubs. Both steps throw
+ * `validation_failed` for a document of which nothing is understood, `apply` also `quota_stored_bytes` when the record of what
+ * was made does not fit.
+ */
+export interface ImportService extends Planned<ImportRequest, ImportPlan, MadeImport> {
   /** The actor's imports of the last seven days, newest first. */
   list(actor: UserActor): Promise<readonly ImportRecord[]>
   /** Removes the things that an import has made, except those changed since. Throws `import_not_found`, `storage_busy`. */
   rollBack(actor: UserActor, id: string): Promise<Rollback>
 }
 
-/**
- * Imports into the store. Each is made on a copy of the rows that it reads, so that others' changes wait only for the final
- * transaction.
- */
+/** A document as it was read. */
+interface ReadDocument {
+  readonly content: ImportContent
+  readonly weak: WeakPasswords
+}
+
+/** Data of one attempt of an import. */
+interface Attempted {
+  readonly actor: UserActor
+  readonly inputs: ImportRequest
+  readonly read: ReadDocument
+}
+
+const WHAT = 'import'
+
+/** Imports into the store. Each is made on a copy of the rows that it reads; others' changes wait only for the final transaction. */
 export class Imports implements ImportService {
   readonly #deps: ImportDeps
-  readonly #turns = new ImportTurns()
-  readonly #apart: Apart
   readonly #reader: ImportReader
+  readonly #planned: Planned<ImportRequest, ImportPlan, MadeImport>
 
   constructor(deps: ImportDeps) {
     this.#deps = deps
-    this.#apart = new Apart(deps.store)
     this.#reader = new ImportReader(deps)
+    this.#planned = deps.plans.tried<ImportRequest, ReadDocument, ImportPlan, MadeImport>({
+      what: WHAT,
+      unready: 'The document cannot be imported',
+      read: async (actor, { document, options }) => {
+        const content = await this.#reader.read(document, actor, options)
+        return { content, weak: await this.#weakPasswords(content, actor) }
+      },
+      rows: (actor, { options }, { content }) => rowsOf(thingsOfItems(content.items, actor, options)),
+      attempt: (parts, work) => this.#attempt(parts, work),
+    })
   }
 
-  async plan(actor: UserActor, document: JsonValue, options: ImportOptions): Promise<ImportPlan> {
-    const content = await this.#reader.read(document, actor, options)
-    const weak = await this.#weakPasswords(content, actor)
-    const rows = rowsOf(thingsOfItems(content.items, actor, options))
-    return this.#turns.take(actor.userId, () =>
-      this.#apart.rehearse(rows, async together => {
-        const parts = this.#deps.within(together)
-        return (await this.#run(randomUUID(), parts, actor, content, options, weak)).plan
-      }),
-    )
+  plan(actor: UserActor, request: ImportRequest): Promise<ImportPlan & PlanMark> {
+    return this.#planned.plan(actor, request)
   }
 
-  async apply(
-    actor: UserActor,
-    document: JsonValue,
-    options: ImportOptions,
-    planHash: string,
-  ): Promise<ImportPlan & { readonly id: string }> {
-    const content = await this.#reader.read(document, actor, options)
-    const weak = await this.#weakPasswords(content, actor)
-    const id = randomUUID()
-    const rows = rowsOf(thingsOfItems(content.items, actor, options))
-    const plan = await this.#turns.take(actor.userId, () =>
-      this.#apart.change(rows, async together => {
-        const parts = this.#deps.within(together)
-        const { plan, made } = await this.#run(id, parts, actor, content, options, weak)
-        if (plan.planHash !== planHash) {
-          throw new HubError('plan_changed', 'What this import would do is not what was planned')
-        }
-        const createdAt = new Date().toISOString()
-        const row = {
-          id,
-          owner_id: actor.userId,
-          source: plan.source,
-          made: JSON.stringify(made),
-          created_at: createdAt,
-        }
-        const owner = { id: actor.userId, name: actor.name, role: actor.role }
-        await write(parts.store, trx =>
-          withinStoredBytes(trx, owner, () => trx.insertInto('import_run').values(row).execute()),
-        )
-        return plan
-      }),
-    )
+  async apply(actor: UserActor, planHash: string | undefined, request: ImportRequest): Promise<MadeImport> {
+    const made = await this.#planned.apply(actor, planHash, request)
     await write(this.#deps.store, pruneImports)
-    return { ...plan, id }
+    return made
   }
 
   list(actor: UserActor): Promise<readonly ImportRecord[]> {
@@ -137,15 +119,16 @@ export class Imports implements ImportService {
   }
 
   async rollBack(actor: UserActor, id: string): Promise<Rollback> {
-    return this.#turns.take(actor.userId, async () => {
-      const items = await this.#madeBy(actor, id)
+    let items: readonly MadeItem[] = []
+    const rows = async () => {
+      items = await this.#madeBy(actor, id)
       const before = await Promise.all(items.map(({ replaced }) => this.#replaced(actor, replaced)))
-      return this.#apart.change(rowsOf(thingsOfMade(items, before, actor)), async together => {
-        const parts = this.#deps.within(together)
-        const result = await takeBack({ ...parts, records: this.#deps.records(parts) }, actor, items)
-        await write(parts.store, trx => trx.deleteFrom('import_run').where('id', '=', id).execute())
-        return result
-      })
+      return rowsOf(thingsOfMade(items, before, actor))
+    }
+    return this.#deps.plans.change(actor, WHAT, rows, async parts => {
+      const result = await takeBack({ ...parts, records: this.#deps.records(parts) }, actor, items)
+      await write(parts.store, trx => trx.deleteFrom('import_run').where('id', '=', id).execute())
+      return result
     })
   }
 
@@ -163,20 +146,24 @@ export class Imports implements ImportService {
     return text === undefined ? null : ((JSON.parse(text) as { readonly body?: JsonValue }).body ?? null)
   }
 
-  async #run(
-    id: string,
-    parts: TogetherParts,
-    actor: UserActor,
-    content: ImportContent,
-    options: ImportOptions,
-    weak: WeakPasswords,
-  ): Promise<{ readonly plan: ImportPlan; readonly made: readonly MadeItem[] }> {
+  async #attempt(parts: TogetherParts, { actor, inputs: { options }, read: { content, weak } }: Attempted) {
     const { records, transports } = this.#deps
+    const id = randomUUID()
     const scope = new ImportScope(id, parts, records(parts), { actor, options, transports })
     const items = await new ImportRun(scope).run(content, weak)
     const { source, notCarried, warnings } = content
-    const planHash = await hashOf(content.items, items, options)
-    return { plan: { source, planHash, items, notCarried, warnings }, made: scope.made }
+    const shown = { source, items, notCarried, warnings }
+    const finish = async (planHash: string) => {
+      const made = JSON.stringify(scope.made)
+      const row = { id, owner_id: actor.userId, source, made, created_at: new Date().toISOString() }
+      const owner = { id: actor.userId, name: actor.name, role: actor.role }
+      await write(parts.store, trx =>
+        withinStoredBytes(trx, owner, () => trx.insertInto('import_run').values(row).execute()),
+      )
+      return { id, ...shown, planHash }
+    }
+    // What an item lacks stands at the item, which is then not made.
+    return { shown, missing: [], decides: deciding(content.items, items, options), finish }
   }
 
   /** Tries hashes of administrators before the transaction: each try takes a tenth of a second and more. */
@@ -197,22 +184,17 @@ export class Imports implements ImportService {
   }
 }
 
-/**
- * Hashes everything that the plan depends on, item by item, so that others are answered in between: one item can hold 16 MiB.
- */
-async function hashOf(
+/** Everything on which the plan depends, item by item: one can hold 16 MiB. */
+function* deciding(
   items: readonly ImportItem[],
   outcomes: readonly ImportOutcome[],
   { answers, choices, off, group }: ImportOptions,
-): Promise<string> {
-  const hash = createHash('sha256').update(JSON.stringify([answers, choices, off, group ?? null]))
+): Iterable<JsonValue> {
+  yield { answers, choices, off, group: group ?? null } as unknown as JsonValue
   // The group that the servers join is no item of the document.
-  const joined = outcomes.slice(items.length).map(({ name, owner, verdict, body }) => [name, owner, verdict, body])
-  hash.update(JSON.stringify(joined))
+  yield outcomes.slice(items.length).map(({ name, owner, verdict, body }) => ({ name, owner, verdict, body })) as never
   for (const [at, item] of items.entries()) {
-    const { name, owner = '', verdict } = outcomes[at] ?? { name: '', verdict: '' }
-    hash.update(JSON.stringify([item, name, owner, verdict]))
-    await nextTurn()
+    const { name, owner, verdict } = outcomes[at] as ImportOutcome
+    yield { item, name, owner, verdict } as unknown as JsonValue
   }
-  return hash.digest('hex')
 }

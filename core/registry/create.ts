@@ -13,7 +13,7 @@ import { createMirror } from './settings-file/mirror.ts'
 export interface OpenRegistry {
   readonly registry: Registry
   readonly mirror: FileMirror
-  /** Runs the registry within a transaction and emits its events after the commit. The settings file is not part of it. */
+  /** Runs the registry within a transaction and emits its events after the commit. What the settings file holds cannot be changed. */
   within(together: Together): TogetherParts
   /** Writes pending records and stops the timers. The store stays open. */
   close(): Promise<void>
@@ -39,7 +39,8 @@ export function createRegistry(deps: RegistryDeps): OpenRegistry {
     },
     mirror: createMirror(deps),
     within: ({ store, attempt }) => {
-      const joined = { ...deps, store }
+      const { fileWriter: _, ...others } = deps
+      const joined = { ...others, store }
       const registry = {
         ...{ servers: new Servers(joined), groups: new Groups(joined), users: new Users(joined) },
         ...{ keys: new Keys(joined), settings: new Settings(joined) },

@@ -105,6 +105,19 @@ export default definePlugin({
         return { body: { words: Number(await counting.request(text, 2_000)) } }
       },
     })
+
+    routes.add({
+      method: 'POST',
+      path: '/words/file',
+      access: 'user',
+      summary: 'Count the words of a file, sent as the raw body',
+      rawBody: 10_000,
+      answers: { 200: { description: 'The count', schema: z.object({ words: z.int(), bytes: z.int() }) } },
+      async handle({ bytes }) {
+        const words = await counting.request(new TextDecoder().decode(bytes), 2_000)
+        return { body: { words: Number(words), bytes: bytes.length } }
+      },
+    })
     return undefined
   },
 })

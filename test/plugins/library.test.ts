@@ -191,6 +191,11 @@ export default definePlugin({
       },
     })
     context.routes.add({
+      method: 'POST', path: '/sizes', access: 'user', summary: 'Measure', rawBody: 100,
+      answers: { 200: { description: 'The size' } },
+      handle: ({ bytes }) => ({ body: { first: bytes[0], bytes: bytes.length } }),
+    })
+    context.routes.add({
       method: 'GET', path: '/fault', access: 'user', summary: 'Fail', answers: { 200: { description: 'Never' } },
       handle: () => { throw new Error('a fault of the counter') },
     })
@@ -270,6 +275,23 @@ test('servers, groups, states, clients and requests are used in the rights of wh
   expect(audit.items[0]).toMatchObject({ target: 'admin~bench', detail: { plugin: 'workshop' } })
 })
 
+test('a route takes a file as its raw body, up to its limit, in the main thread and in a worker', async () => {
+  const send = (path: string, content: string) =>
+    fetch(`${hub.url}/api/plugins/${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${bob.token}`, 'content-type': 'application/octet-stream' },
+      body: content,
+    })
+  const counted = await send('workshop/words/file', 'a few\nwords')
+  expect([counted.status, await counted.json()]).toEqual([200, { words: 3, bytes: 11 }])
+  const long = await send('workshop/words/file', 'x'.repeat(10_001))
+  expect([long.status, (await long.json()).code]).toEqual([413, 'body_too_large'])
+  const operation = (await document())['/api/plugins/workshop/words/file'].post
+  expect(Object.keys(operation.requestBody.content)).toEqual(['application/octet-stream'])
+  const sized = await send('counter/sizes', 'in a worker')
+  expect([sized.status, await sized.json()]).toEqual([200, { first: 105, bytes: 11 }])
+})
+
 test('a thread answers beside the hub; one that does not is ended, and starts again', async () => {
   const count = (text: string) => bob.request('POST', '/api/plugins/workshop/words', { text })
   expect((await count('a few words')).json).toEqual({ words: 3 })
@@ -282,7 +304,7 @@ test('a thread answers beside the hub; one that does not is ended, and starts ag
 
 test('the examples are right against the exported types alone', async () => {
   await using author = await startAuthor()
-  for (const name of ['library', 'library-classics', 'workshop'])
+  for (const name of ['library', 'library-classics', 'workshop', 'kit'])
     await cp(join(EXAMPLES, name), join(author.folder, name), { recursive: true })
   await symlink(join(ROOT, 'node_modules/bun-types'), join(author.folder, 'node_modules/bun-types'), 'dir')
   await writeFile(join(author.folder, 'node.d.ts'), '/// <reference types="bun-types" />\n')

@@ -2,8 +2,9 @@
 /** The market: the entries it takes from sources, the plan of an installation, and that an installation does exactly that. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { MarketTemplate } from '../../core/features/mod.ts'
-import { planInstall } from '../../core/market/plan.ts'
+import { draftInstall } from '../../core/market/plan.ts'
 import { checkTemplate, unusable } from '../../core/market/template-check.ts'
+import { withMark } from '../../core/plans/planned.ts'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 
 const TEMPLATE: MarketTemplate = {
@@ -25,7 +26,9 @@ const TEN = [
   ...['drawio', 'antv-chart', 'airbnb', 'git', 'code-runner'],
 ]
 
-const wish = (inputs: Record<string, string>, variant = 'npm') => ({ name: 'x', variant, inputs, start: false })
+const wish = (inputs: Record<string, string>, variant = 'npm') => {
+  return { id: 's:files', name: 'x', variant, inputs, start: false }
+}
 
 describe('a template', () => {
   test('is data within limits; words that are no category are tags', () => {
@@ -79,45 +82,44 @@ describe('a template', () => {
 
 describe('a plan', () => {
   test('puts what is entered into variables: one input is one word, and never part of another text', () => {
-    const plan = planInstall('s:files', TEMPLATE, wish({ folder: 'a b; rm -rf ${HOME}', token: 'secret-of-somebody' }))
-    expect(plan.body).toEqual({
+    const asked = wish({ folder: 'a b; rm -rf ${HOME}', token: 'secret-of-somebody' })
+    const { body, shown } = draftInstall(TEMPLATE, asked)
+    expect(body).toEqual({
       ...{ name: 'x', enabled: false, transport: 'stdio', command: 'npx' },
       args: ['-y', '@scope/files@1.0.0', '${FOLDER}'],
       env: { TOKEN: '${TOKEN}', MODE: 'a$${b}' },
       variables: { FOLDER: 'a b; rm -rf $${HOME}', TOKEN: 'secret-of-somebody' },
       secrets: ['/variables/TOKEN'],
     })
-    expect(plan.argv).toEqual(['npx', '-y', '@scope/files@1.0.0', 'a b; rm -rf ${HOME}'])
-    expect(JSON.stringify({ ...plan, body: undefined })).not.toContain('secret-of-somebody')
+    expect(shown.argv).toEqual(['npx', '-y', '@scope/files@1.0.0', 'a b; rm -rf ${HOME}'])
+    expect(JSON.stringify(shown)).not.toContain('secret-of-somebody')
   })
 
-  test('is another one for other inputs, another name or another template', () => {
-    const hash = (template: MarketTemplate, asked = wish({ folder: 'a' })) =>
-      planInstall('s:f', template, asked).planHash
-    const first = hash(TEMPLATE)
-    expect(hash(structuredClone(TEMPLATE))).toBe(first)
-    const others = [
+  test('is another one for other inputs, another name or another template', async () => {
+    const hash = async (template: MarketTemplate, asked = wish({ folder: 'a' })) =>
+      (await withMark(draftInstall(template, asked))).planHash
+    const first = await hash(TEMPLATE)
+    expect(await hash(structuredClone(TEMPLATE))).toBe(first)
+    const others = await Promise.all([
       hash(TEMPLATE, wish({ folder: 'b' })),
       hash(TEMPLATE, { ...wish({ folder: 'a' }), name: 'y' }),
       hash(TEMPLATE, { ...wish({ folder: 'a' }), start: true }),
       hash({ ...TEMPLATE, version: '1.0.1' }),
-    ]
+    ])
     expect(new Set([first, ...others]).size).toBe(5)
   })
 
   test('names what is missing, and refuses options, unknown inputs and variants', () => {
-    expect(planInstall('s:f', TEMPLATE, wish({})).missing).toEqual(['folder'])
-    expect(() => planInstall('s:f', TEMPLATE, wish({ folder: '--help' }))).toThrow('option of the program')
-    expect(() => planInstall('s:f', TEMPLATE, wish({ folder: 'a', other: 'b' }))).toThrow('no input')
-    expect(() => planInstall('s:f', TEMPLATE, wish({}, 'none'))).toThrow('no such variant')
-    expect(planInstall('s:f', TEMPLATE, wish({ folder: 'a', host: 'example.com', token: 't' }, 'remote')).body).toEqual(
-      {
-        ...{ name: 'x', enabled: false, transport: 'streamable-http', url: 'https://${HOST}/mcp' },
-        headers: { Authorization: 'Bearer ${TOKEN}' },
-        variables: { HOST: 'example.com', TOKEN: 't' },
-        secrets: ['/variables/TOKEN'],
-      },
-    )
+    expect(draftInstall(TEMPLATE, wish({})).missing).toEqual(['folder'])
+    expect(() => draftInstall(TEMPLATE, wish({ folder: '--help' }))).toThrow('option of the program')
+    expect(() => draftInstall(TEMPLATE, wish({ folder: 'a', other: 'b' }))).toThrow('no input')
+    expect(() => draftInstall(TEMPLATE, wish({}, 'none'))).toThrow('no such variant')
+    expect(draftInstall(TEMPLATE, wish({ folder: 'a', host: 'example.com', token: 't' }, 'remote')).body).toEqual({
+      ...{ name: 'x', enabled: false, transport: 'streamable-http', url: 'https://${HOST}/mcp' },
+      headers: { Authorization: 'Bearer ${TOKEN}' },
+      variables: { HOST: 'example.com', TOKEN: 't' },
+      secrets: ['/variables/TOKEN'],
+    })
   })
 })
 

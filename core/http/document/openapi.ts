@@ -8,6 +8,7 @@ import { type RunnableRoute, runnable } from '../pipeline.ts'
 import { fullPath, type PluginSchemaRoute } from '../plugin-routes.ts'
 import type { ResponseSpec, Route } from '../route.ts'
 import { pluginOperation } from './plugin-operations.ts'
+import { RAW_BODY } from './raw-body.ts'
 import { transportFieldsAdder, transportSchemas } from './transport-fields.ts'
 
 /** The hub's own extension of an operation. */
@@ -136,8 +137,6 @@ function problemOf(routes: readonly PluginSchemaRoute[]) {
 }
 
 /** Bytes: in OpenAPI 3.1 a schema says nothing of them. */
-const RAW_BODY = { required: true, content: { 'application/octet-stream': {} } }
-
 function operation(route: RunnableRoute): Operation {
   const body = route.body && { ...schemaAndExample(route.body) }
   const optional = route.body?.safeParse(undefined).success === true

@@ -1,11 +1,12 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { isJsonObject } from '../../contract/json.ts'
 import { fullPath, type PluginSchemaRoute } from '../plugin-routes.ts'
+import { RAW_BODY } from './raw-body.ts'
 
 /** The operation of a plugin's route in the API document. */
 export function pluginOperation(route: PluginSchemaRoute): JsonObject {
   const { described } = route
-  const { method, access, summary, body, answers } = described
+  const { method, access, summary, body, rawBody, answers } = described
   const operation: Record<string, JsonValue | undefined> = {
     operationId: operationId(method, fullPath(route)),
     summary,
@@ -15,6 +16,7 @@ export function pluginOperation(route: PluginSchemaRoute): JsonObject {
     security: access === 'public' ? [] : [{ bearer: [] }],
     parameters: [...pathParameters(described), ...queryParameters(described)],
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
+    ...(rawBody === undefined ? {} : { requestBody: RAW_BODY }),
     responses: {
       ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, answerOf(answer)])),
       default: { $ref: '#/components/responses/Problem' },

@@ -7,8 +7,8 @@ import { createGunzip, createGzip } from 'node:zlib'
 import { StartError } from '../../config/start-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { faultWords } from '../../domain/fault-words.ts'
+import type { StoredRow } from '../../store/rows/rows.ts'
 import type { PassphraseSealed } from '../passphrase.ts'
-import type { StoredRow } from '../rows/rows.ts'
 
 /** First line of a backup. */
 export interface BackupHeader {

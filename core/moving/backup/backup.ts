@@ -4,9 +4,9 @@ import type { FileState } from '../../registry/api.ts'
 import { countInFile, countStored } from '../../registry/sealed-values.ts'
 import { schemaNames } from '../../store/migrate.ts'
 import type { DialectName, Store } from '../../store/open.ts'
+import { readRows } from '../../store/rows/rows.ts'
 import type { Reader } from '../../store/transact.ts'
 import type { PassphraseSealed } from '../passphrase.ts'
-import { readRows } from '../rows/rows.ts'
 import { type BackedUpSettings, readBackupFile, writeBackupFile } from './backup-file.ts'
 
 /** The parts of a backup besides the database. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { faultWords } from '../../domain/fault-words.ts'
 import type { Store } from '../../store/open.ts'
+import { insertRows, readRows, type StoredRow } from '../../store/rows/rows.ts'
+import { BACKED_UP, NOT_BACKED_UP } from '../../store/rows/tables.ts'
 import type { Reader } from '../../store/transact.ts'
-import { insertRows, readRows, type StoredRow } from '../rows/rows.ts'
-import { BACKED_UP, NOT_BACKED_UP } from '../rows/tables.ts'
 import { removeAll } from './restore.ts'
 
 const ALL_TABLES = [...BACKED_UP, ...NOT_BACKED_UP]

@@ -3,10 +3,10 @@ import { StartError } from '../../config/start-error.ts'
 import { faultWords } from '../../domain/fault-words.ts'
 import { schemaNames } from '../../store/migrate.ts'
 import type { Store } from '../../store/open.ts'
+import { insertRows, readRows, type StoredRow } from '../../store/rows/rows.ts'
+import { BACKED_UP, NOT_BACKED_UP } from '../../store/rows/tables.ts'
 import { openScratch, type Scratch } from '../../store/scratch.ts'
 import { type Reader, read, type Writer, write } from '../../store/transact.ts'
-import { insertRows, readRows, type StoredRow } from '../rows/rows.ts'
-import { BACKED_UP, NOT_BACKED_UP } from '../rows/tables.ts'
 import { type BackedUpSettings, type BackupHeader, corrupt, readBackupFile } from './backup-file.ts'
 
 /** A backup that was read whole and found consistent. */

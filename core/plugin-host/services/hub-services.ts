@@ -3,13 +3,17 @@ import { HubError } from '../../contract/errors.ts'
 import type { GuardedDial, GuardedFetch } from '../../contract/fetch.ts'
 import type { PluginClient, PluginPeople, PluginRecords, PluginStates, StateInfo } from '../../contract/hub-services.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { Planning } from '../../contract/plans.ts'
 import type { Actor, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
 import type { AddressRights } from '../../domain/address.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Outcome } from '../../mcp/call/exchange.ts'
 import { createGuardedFetch } from '../../outbound/create.ts'
 import { createGuardedConnect } from '../../outbound/websocket.ts'
+import { plannedBodies } from '../../plans/bodies.ts'
+import type { Plans } from '../../plans/plans.ts'
 import type { GroupHead, Registry } from '../../registry/api.ts'
+import type { MovingKinds } from '../../registry/owned/moving.ts'
 import { fromWireError } from '../../transport-kit/wire-error.ts'
 
 /** The parts of the hub that plugins act on, each in the rights of an actor. */
@@ -18,6 +22,7 @@ export interface HubParts {
   /** Undefined until the hub has begun, which is after the plugins. */
   upstreams(): Pick<Upstreams, 'status' | 'settled' | 'restart'> | undefined
   mcp(): Pick<McpEndpoint, 'openPath'> | undefined
+  planning(): { readonly plans: Plans; readonly records: MovingKinds } | undefined
   addresses(role: Role): AddressRights
   /** Appended to requests, so that a hub recognizes one that returns to it. */
   readonly instanceId: string
@@ -72,6 +77,27 @@ function noteFor({ audit }: HubParts['registry'], { name: plugin }: ServedPlugin
     const { ownerName, name, ownerId } = record
     audit.record(actor, { action: `${kind}.${verb}`, target: `${ownerName}~${name}`, ownerId, detail: { plugin } })
     return record
+  }
+}
+
+/** Work that is shown before it is done. What was made has audit records that name the plugin. */
+export function pluginPlanning({ registry: { audit }, planning }: HubParts, { name: plugin }: ServedPlugin): Planning {
+  return (what, read) => {
+    const work = () => {
+      const { plans, records } = begun(planning())
+      return plannedBodies(plans, records, { what, read })
+    }
+    return {
+      plan: async (actor, inputs) => work().plan(actor, inputs),
+      apply: async (actor, planHash, inputs) => {
+        const { touched, ...made } = await work().apply(actor, planHash, inputs)
+        for (const { kind, verdict, ref: target, ownerId } of touched) {
+          const action = `${kind}.${verdict === 'new' ? 'create' : 'update'}`
+          audit.record(actor, { action, target, ownerId, detail: { plugin } })
+        }
+        return made
+      },
+    }
   }
 }
 

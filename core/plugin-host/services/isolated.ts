@@ -24,6 +24,7 @@ const OF_MAIN = [
   'servers',
   'groups',
   'people',
+  'planned',
   'states',
   'client',
   'fetchFor',

@@ -21,6 +21,7 @@ const PATH = /^(?:\/(?:[a-z0-9][a-z0-9._-]{0,63}|\{[a-z][A-Za-z0-9]{0,31}\})){1,
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const ACCESS: readonly string[] = ['public', 'user', 'admin']
 const MOST_BODY = 1_048_576
+const MOST_RAW_BODY = 64 * MOST_BODY
 const MOST_SCHEMA = 64 * 1024
 
 /** Checks a route as its plugin has declared it. Throws Error with what is wrong. */
@@ -37,15 +38,15 @@ export function openRoute(route: AnyRoute): OpenRoute {
     const written = schema ? { schema: writtenSchema(schema, `${where}: its answer ${status}`) } : {}
     return [status, { description, ...written, ...(example === undefined ? {} : { example }) }]
   })
-  const { method, path, access, summary, bodyLimit, timeoutMs, audit } = route
-  const given = Object.entries({ bodyLimit, timeoutMs, audit }).filter(([, value]) => value !== undefined)
+  const { method, path, access, summary, bodyLimit, rawBody, timeoutMs, audit } = route
+  const given = Object.entries({ bodyLimit, rawBody, timeoutMs, audit }).filter(([, value]) => value !== undefined)
   return {
     described: {
       ...{ method, path, access, summary, ...schemas },
       answers: Object.fromEntries(answers),
       ...Object.fromEntries(given),
     },
-    async handle({ params, query, body, actor, requestId }, signal) {
+    async handle({ params, query, body, bytes, actor, requestId }, signal) {
       const errors: FieldError[] = []
       const fields = {
         params: checked(route.params, params, 'params', schemas.params, errors),
@@ -53,29 +54,28 @@ export function openRoute(route: AnyRoute): OpenRoute {
         body: checked(route.body, body, 'body', schemas.body, errors),
       }
       if (errors.length > 0) throw validationError(errors.slice(0, MOST_ERRORS))
-      const request: RouteRequest<unknown, unknown, unknown, 'public'> = { ...fields, actor, requestId, signal }
+      const request: RouteRequest<unknown, unknown, unknown, 'public'> = { ...fields, bytes, actor, requestId, signal }
       return route.handle(request)
     },
   }
 }
 
-function problemOf({
-  method,
-  path,
-  access,
-  summary,
-  answers,
-  bodyLimit = 1,
-  audit = 'a',
-}: AnyRoute): string | undefined {
+function problemOf(route: AnyRoute): string | undefined {
+  const { method, path, access, summary, answers, audit = 'a' } = route
   if (!METHODS.includes(method)) return `its method is none of ${METHODS.join(', ')}`
   if (!PATH.test(path)) return 'its path is not of the form /words/{name}'
   if (!ACCESS.includes(access)) return `its access is none of ${ACCESS.join(', ')}`
   if (typeof summary !== 'string' || summary === '') return 'it has no summary'
   if (Object.keys(answers ?? {}).length === 0) return 'it names no answer'
-  if (!(bodyLimit >= 1 && bodyLimit <= MOST_BODY)) return `its body has 1 to ${MOST_BODY} bytes`
   if (!/^[a-z][a-z0-9_]{0,63}$/.test(audit)) return 'its audit is no word of lower-case letters, digits and "_"'
-  return undefined
+  return problemOfBody(route)
+}
+
+function problemOfBody({ method, body, bodyLimit = 1, rawBody }: AnyRoute): string | undefined {
+  if (!(bodyLimit >= 1 && bodyLimit <= MOST_BODY)) return `its body has 1 to ${MOST_BODY} bytes`
+  if (rawBody === undefined) return undefined
+  if (!(rawBody >= 1 && rawBody <= MOST_RAW_BODY)) return `its raw body has 1 to ${MOST_RAW_BODY} bytes`
+  return body || method === 'GET' ? 'a raw body takes the place of "body", and GET has none' : undefined
 }
 
 /** A schema as JSON Schema. Throws Error for one that cannot be written so, or is too long. */

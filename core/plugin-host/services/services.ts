@@ -9,6 +9,7 @@ import {
   pluginClient,
   pluginGroups,
   pluginPeople,
+  pluginPlanning,
   pluginServers,
   pluginStates,
 } from './hub-services.ts'
@@ -79,6 +80,7 @@ export function mainServices(parts: ServiceParts): Services {
     servers: made(() => pluginServers(hub(), plugin)),
     groups: made(() => pluginGroups(hub(), plugin)),
     people: made(() => pluginPeople(hub())),
+    planned: (what, read) => pluginPlanning(hub(), plugin)(what, read),
     states: made(() => pluginStates(hub())),
     thread: module => threads.open(module),
     client: async (actor, path) => pluginClient(hub(), plugin, actor, path),

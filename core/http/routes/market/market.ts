@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { type Route, route } from '../../route.ts'
+import { plannedQuery, plannedReply } from '../planned.ts'
 import { exampleList, flag, listOf, pageFields, pageQuery } from '../schemas.ts'
 import { exampleServer, server } from '../servers/server-schemas.ts'
 import { noteChange, page, qualified, recordReply, serverView } from '../views.ts'
 import type { MarketRoutesDeps } from './market-deps.ts'
 import * as shapes from './market-schemas.ts'
-import { planMissing } from './plan-hash.ts'
 import { upgradeRoutes } from './upgrades.ts'
 
 const tag = 'market'
@@ -87,7 +87,7 @@ function templateRoutes(deps: MarketRoutesDeps): Route[] {
       access: 'user',
       tag,
       params: idParams,
-      query: z.strictObject({ dryRun: flag }),
+      query: plannedQuery,
       body: shapes.installBody,
       summary: 'Install a template as a server of your own; with `dryRun=true` only say what it would do',
       responses: {
@@ -96,16 +96,16 @@ function templateRoutes(deps: MarketRoutesDeps): Route[] {
       },
       async handle({ actor, params, query, body, info }) {
         const { name = serverName(params.id), variant, inputs = {}, start = false, planHash } = body
-        const request = { name, variant, inputs, start }
-        if (query.dryRun === 'true') {
-          const { body: _, installed: __, ...shown } = await market.plan(actor, idOf(params.id), request)
-          return { body: shown }
-        }
-        if (planHash === undefined) throw planMissing('Nothing is installed unseen')
-        const made = await market.install(actor, idOf(params.id), request, planHash)
-        noteChange(registry.audit, actor, info, 'server.create', made, { template: idOf(params.id) })
-        const address = `${info.baseUrl}/api/servers/${encodeURIComponent(qualified(made))}`
-        return recordReply(serverView(deps, actor, made), 201, address)
+        const id = idOf(params.id)
+        const request = { id, name, variant, inputs, start }
+        const wanted = { actor, query, planHash, inputs: request }
+        return plannedReply(market.installation, wanted, {
+          done(made) {
+            noteChange(registry.audit, actor, info, 'server.create', made, { template: id })
+            const address = `${info.baseUrl}/api/servers/${encodeURIComponent(qualified(made))}`
+            return recordReply(serverView(deps, actor, made), 201, address)
+          },
+        })
       },
     }),
   ]

@@ -1,23 +1,19 @@
 import { z } from 'zod'
 import type { JsonObject } from '../../../contract/json.ts'
-import type { UserActor } from '../../../contract/records.ts'
 import type { Direction } from '../../../market/upgrades.ts'
-import type { RequestInfo } from '../../../request/request-info.ts'
-import { type Reply, type Route, route } from '../../route.ts'
-import { exampleList, flag, listOf, pageQuery, refParams } from '../schemas.ts'
+import { type Route, route } from '../../route.ts'
+import { plannedQuery, plannedReply } from '../planned.ts'
+import { exampleList, listOf, pageQuery, refParams } from '../schemas.ts'
 import { server } from '../servers/server-schemas.ts'
 import { noteChange, page, recordReply, serverView } from '../views.ts'
 import type { MarketRoutesDeps } from './market-deps.ts'
 import * as shapes from './market-schemas.ts'
-import { planMissing } from './plan-hash.ts'
 
 const tag = 'market'
 const SUMMARY: Readonly<Record<Direction, string>> = {
   up: 'Change a server to the version of its template that the source lists now; with `dryRun=true` only say what it would do',
   back: 'Change a server back to what it was upgraded from; with `dryRun=true` only say what it would do',
 }
-
-type Body = z.output<typeof shapes.upgradeBody>
 
 /** Versions of installed servers: which have another one in their source, and changing to it. */
 export function upgradeRoutes(deps: MarketRoutesDeps): Route[] {
@@ -52,7 +48,7 @@ function changeRoute(deps: MarketRoutesDeps, path: string, direction: Direction)
     access: 'user',
     tag,
     params: refParams,
-    query: z.strictObject({ dryRun: flag }),
+    query: plannedQuery,
     body: shapes.upgradeBody,
     summary: SUMMARY[direction],
     responses: {
@@ -62,34 +58,20 @@ function changeRoute(deps: MarketRoutesDeps, path: string, direction: Direction)
         example: shapes.upgradePlanExample,
       },
     },
-    async handle({ actor, params, query, body, info }) {
-      if (query.dryRun === 'true') {
-        const request = { inputs: body.inputs ?? {}, choices: body.choices ?? {} }
-        const {
-          body: _,
-          installed: __,
-          ...shown
-        } = await deps.market.upgrades.plan(actor, params.ref, direction, request)
-        return { body: shown }
+    async handle({ actor, params: { ref }, query, body: { inputs = {}, choices = {}, planHash }, info }) {
+      const wanted = {
+        ...{ actor, query, planHash },
+        inputs: { ref, direction, inputs, choices },
       }
-      return applied(deps, actor, params.ref, direction, body, info)
+      return plannedReply(deps.market.upgrades.change, wanted, {
+        done(changed) {
+          const { id = '', version = '' } = changed.template ?? {}
+          const detail: JsonObject = { template: id, version }
+          const action = direction === 'up' ? 'server.upgrade' : 'server.downgrade'
+          noteChange(deps.registry.audit, actor, info, action, changed, detail)
+          return recordReply(serverView(deps, actor, changed))
+        },
+      })
     },
   })
-}
-
-async function applied(
-  deps: MarketRoutesDeps,
-  actor: UserActor,
-  ref: string,
-  direction: Direction,
-  { inputs = {}, choices = {}, planHash }: Body,
-  info: RequestInfo,
-): Promise<Reply> {
-  if (planHash === undefined) throw planMissing('Nothing is changed unseen')
-  const changed = await deps.market.upgrades.apply(actor, ref, direction, { inputs, choices }, planHash)
-  const { id = '', version = '' } = changed.template ?? {}
-  const detail: JsonObject = { template: id, version }
-  const action = direction === 'up' ? 'server.upgrade' : 'server.downgrade'
-  noteChange(deps.registry.audit, actor, info, action, changed, detail)
-  return recordReply(serverView(deps, actor, changed))
 }

@@ -6,11 +6,11 @@ import type { StoredBundle } from '../../../bundles/store.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import { HubError } from '../../../contract/errors.ts'
 import type { UserActor } from '../../../contract/records.ts'
-import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { type Route, route } from '../../route.ts'
-import { exampleList, flag, listOf, pageQuery, timestamp } from '../schemas.ts'
+import { plannedQuery, plannedReply } from '../planned.ts'
+import { exampleList, listOf, pageQuery, timestamp } from '../schemas.ts'
 import { exampleServer, server } from '../servers/server-schemas.ts'
 import { noteChange, page, qualified, recordReply, type ServerViewDeps, serverView } from '../views.ts'
 
@@ -190,7 +190,7 @@ function installRoute(deps: BundleRoutesDeps): Route {
     summary: 'Install a bundle as a server of your own; with `dryRun=true` only say what it would do',
     tag,
     params: idParams,
-    query: z.strictObject({ dryRun: flag }),
+    query: plannedQuery,
     body: install,
     responses: {
       200: { description: 'What it would do', schema: plan, example: planExample },
@@ -198,19 +198,15 @@ function installRoute(deps: BundleRoutesDeps): Route {
     },
     async handle({ actor, params: { id }, query, body, info }) {
       const { inputs = {}, start = false, planHash, name, network } = body
-      const request = { name, inputs, start, network }
-      if (query.dryRun === 'true') {
-        const { body: _, ...rest } = await bundles.plan(actor, id, request)
-        return { body: rest }
-      }
-      if (planHash === undefined) {
-        const detail = 'Ask with ?dryRun=true, and send its planHash'
-        throw validationError([{ pointer: '#/planHash', code: 'required', detail }], 'Nothing is installed unseen')
-      }
-      const made = await bundles.install(actor, id, request, planHash)
-      noteChange(registry.audit, actor, info, 'server.create', made, { bundle: id })
-      const address = `${info.baseUrl}/api/servers/${encodeURIComponent(qualified(made))}`
-      return recordReply(serverView(deps, actor, made), 201, address)
+      const request = { id, name, inputs, start, network }
+      const wanted = { actor, query, planHash, inputs: request }
+      return plannedReply(bundles.installation, wanted, {
+        done(made) {
+          noteChange(registry.audit, actor, info, 'server.create', made, { bundle: id })
+          const address = `${info.baseUrl}/api/servers/${encodeURIComponent(qualified(made))}`
+          return recordReply(serverView(deps, actor, made), 201, address)
+        },
+      })
     },
   })
 }

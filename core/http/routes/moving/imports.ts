@@ -3,14 +3,14 @@ import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import type { ClientConfig, ImportSource } from '../../../contract/points.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { formatRef } from '../../../domain/names.ts'
-import { validationError } from '../../../domain/validation-error.ts'
 import type { ImportOptions, ImportOutcome } from '../../../moving/import-scope.ts'
 import type { ImportPlan, ImportService } from '../../../moving/imports.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { isPluginKind, type RecordKinds } from '../../../registry/record-kinds.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { type Route, route } from '../../route.ts'
-import { anyObject, flag, limitedRecord, problemPart as problemSchema, timestamp } from '../schemas.ts'
+import { plannedQuery, plannedReply } from '../planned.ts'
+import { anyObject, limitedRecord, problemPart as problemSchema, timestamp } from '../schemas.ts'
 import { problemPart } from '../servers/problem-part.ts'
 import { IMPORT_JSON, importedDocument } from '../servers/server-import.ts'
 import { largeBody } from '../servers/server-schemas.ts'
@@ -125,22 +125,25 @@ function importRoute({ imports, registry, kinds }: ImportRoutesDeps): Route {
     summary:
       'Take over the settings of a client or of another hub, in one transaction, after a look at what it would do',
     tag,
-    query: z.strictObject({ dryRun: flag }),
+    query: plannedQuery,
     body,
     ...largeBody,
     json: IMPORT_JSON,
     responses: { 200: { description: 'Each item with its verdict', schema: plan, example } },
     async handle({ actor, query, body: { document, planHash, ...wishes }, info }) {
-      const options = { ...wishes, hubUrl: info.baseUrl }
-      if (query.dryRun === 'true')
-        return { body: shown(await imports.plan(actor, document as JsonValue, options as ImportOptions)) }
-      if (planHash === undefined) {
-        const detail = 'Ask with ?dryRun=true first, and send the "planHash" of its answer'
-        throw validationError([{ pointer: '#/planHash', code: 'required', detail }])
-      }
-      const { id, ...done } = await imports.apply(actor, document as JsonValue, options as ImportOptions, planHash)
-      note(registry, actor, info, 'import.apply', id, countsOf(done))
-      return { body: { id, ...shown(done) } }
+      const options = { ...wishes, hubUrl: info.baseUrl } as ImportOptions
+      const inputs = { document: document as JsonValue, options }
+      return plannedReply(
+        imports,
+        { actor, query, planHash, inputs },
+        {
+          plan: shown,
+          done({ id, ...made }) {
+            note(registry, actor, info, 'import.apply', id, countsOf(made))
+            return { body: { id, ...shown(made) } }
+          },
+        },
+      )
     },
   })
 }

@@ -1,9 +1,9 @@
 import type { ExpressionBuilder } from 'kysely'
 import type { Store } from '../../store/open.ts'
 import { pauses } from '../../store/pauses.ts'
+import { type AnyTables, insertRows, page, type RowFilter, type StoredRow } from '../../store/rows/rows.ts'
+import { BACKED_UP, type StoredTable } from '../../store/rows/tables.ts'
 import { type Reader, read } from '../../store/transact.ts'
-import { type AnyTables, insertRows, page, type RowFilter, type StoredRow } from '../rows/rows.ts'
-import { BACKED_UP, type StoredTable } from '../rows/tables.ts'
 import type { CopiedRows } from './apart.ts'
 
 /** The things that some work reads and writes. */
@@ -26,6 +26,9 @@ export interface Things {
 const VALUES_AT_ONCE = 1_000
 /** The scope of the system's own settings, and prefixes of the hub's. */
 const SYSTEM_SCOPES = ['system', 'internal', 'internal:group-owner']
+
+/** Tables of which all rows of a user are copied. */
+const OWNED = BACKED_UP.flatMap(({ name, key, ownedBy }) => (ownedBy === undefined ? [] : [{ name, key, ownedBy }]))
 
 /** The rows of these things, of all users, and what refers to them. */
 export function rowsOf(things: Things): CopiedRows {
@@ -78,8 +81,7 @@ class Filling {
       [{ column: 'hash', values: keyHashes }],
     ])
     await this.#put('access_key', [...keys.values()])
-    await this.#take('import_run', [{ column: 'owner_id', values: owners }])
-    await this.#take('bundle_owner', [{ column: 'owner_id', values: owners }])
+    for (const { name, ownedBy } of OWNED) await this.#take(name, [{ column: ownedBy, values: owners }])
     await this.#documents(own, new Set(documentsOf))
     await this.#records(owners)
   }
@@ -99,7 +101,6 @@ class Filling {
     const byOwner: RowFilter = { column: 'owner_id', values: owners }
     const settings = await this.#rows('owned_setting', [byOwner])
     await this.#put('owned_setting', settings)
-    await this.#take('alert_silence', [byOwner])
     const ids = settings.map(row => text(row.id))
     const byRule: RowFilter = { column: 'rule_id', values: ids }
     await this.#take('alert_instance', [byRule])
@@ -175,7 +176,6 @@ async function markOf(db: Reader, { owners: ids, ownerNames }: Things): Promise<
     db.selectFrom(table).select(['id', 'revision']).where('owner_id', 'in', owners).orderBy('id').execute()
   const settings = db.selectFrom('setting').select(['scope', 'key', 'updated_at']).where('scope', 'in', owners)
   const keys = db.selectFrom('access_key').select(['id', 'hash']).where('owner_id', 'in', owners)
-  const bundles = db.selectFrom('bundle_owner').select(['owner_id', 'sha256']).where('owner_id', 'in', owners)
   return JSON.stringify([
     users.map(row => Object.values(row)),
     await revised('server'),
@@ -183,8 +183,22 @@ async function markOf(db: Reader, { owners: ids, ownerNames }: Things): Promise<
     await revised('owned_setting'),
     await settings.orderBy('scope').orderBy('key').execute(),
     await keys.orderBy('id').execute(),
-    await bundles.orderBy('owner_id').orderBy('sha256').execute(),
+    ...(await ownedKeys(db, owners)),
   ])
+}
+
+/** The keys of the rows in tables that belong to users as a whole. */
+async function ownedKeys(db: Reader, owners: readonly string[]): Promise<readonly unknown[]> {
+  const found: unknown[] = []
+  for (const { name, key, ownedBy } of OWNED) {
+    let query = (db as unknown as AnyTables)
+      .selectFrom(name)
+      .select([...key])
+      .where(ownedBy, 'in', owners)
+    for (const column of key) query = query.orderBy(column)
+    found.push(await query.execute())
+  }
+  return found
 }
 
 function anyOf(ids: readonly string[], names: readonly string[]) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { BACKED_UP, NOT_BACKED_UP } from '../../../core/moving/rows/tables.ts'
 import { openStore } from '../../../core/store/open.ts'
+import { BACKED_UP, NOT_BACKED_UP } from '../../../core/store/rows/tables.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 
 test('each table is in a backup, or among those that a restore empties', async () => {

@@ -1,22 +1,22 @@
-/** Imports run one at a time, and the pause of one user does not delay others. */
+/** Plans on copies are made one at a time, and the pause of one user does not delay others. */
 import { expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ImportTurns } from '../../../core/moving/import-turns.ts'
+import { PlanTurns } from '../../../core/plans/turns.ts'
 
 const WORK_MS = 200
 
 /** `order` lists the users whose imports began and ended. */
 function turns() {
   const order: string[] = []
-  const all = new ImportTurns()
+  const all = new PlanTurns()
   const run = (user: string, ms: number) =>
-    all.take(user, async () => {
+    all.take(user, 'import', async () => {
       order.push(`${user} begins`)
       await sleep(ms)
       order.push(`${user} ends`)
       return user
     })
-  return { order, run, take: all.take.bind(all) }
+  return { order, run, take: <T>(user: string, work: () => Promise<T>) => all.take(user, 'import', work) }
 }
 
 test('one at a time, in the order of the requests', async () => {

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import { nextTurn } from '../../domain/next-turn.ts'
-import type { Reader } from '../../store/transact.ts'
+import type { Reader } from '../transact.ts'
 import { BACKED_UP, type StoredTable } from './tables.ts'
 
 /** A row by column names. Values: text, number, null, bytes. */

@@ -1,4 +1,4 @@
-import type { Tables } from '../../store/tables.ts'
+import type { Tables } from '../tables.ts'
 
 /** Paging of one table. */
 export interface StoredTable {
@@ -9,6 +9,10 @@ export interface StoredTable {
   readonly page?: number
   /** A column that the database numbers itself; a restore numbers its rows again. */
   readonly numbered?: string
+  /** The column of the user's id in a table of which work on copies takes all rows of a user. */
+  readonly ownedBy?: string
+  /** Content in bytes: it is only ever inserted, and goes with the row that it belongs to. */
+  readonly content?: true
 }
 
 /** The tables of a backup. One that refers to another comes after it. */
@@ -18,18 +22,18 @@ export const BACKED_UP: readonly StoredTable[] = [
   { name: 'access_key', key: ['id'] },
   { name: 'server', key: ['id'], page: 20 },
   { name: 'openapi_document', key: ['id'] },
-  { name: 'openapi_document_part', key: ['document_id', 'part'], page: 1 },
+  { name: 'openapi_document_part', key: ['document_id', 'part'], page: 1, content: true },
   { name: 'tool_definition', key: ['server_id', 'tool'] },
   { name: 'server_group', key: ['id'] },
   { name: 'group_member', key: ['group_id', 'server_id'] },
   { name: 'group_lost_member', key: ['group_id', 'server_name'] },
   { name: 'group_former_path', key: ['group_id', 'path_key'] },
-  { name: 'import_run', key: ['id'] },
+  { name: 'import_run', key: ['id'], ownedBy: 'owner_id' },
   { name: 'bundle', key: ['sha256'] },
-  { name: 'bundle_owner', key: ['sha256', 'owner_id'] },
-  { name: 'bundle_part', key: ['sha256', 'part'], page: 4 },
+  { name: 'bundle_owner', key: ['sha256', 'owner_id'], ownedBy: 'owner_id' },
+  { name: 'bundle_part', key: ['sha256', 'part'], page: 4, content: true },
   { name: 'owned_setting', key: ['id'], page: 20 },
-  { name: 'alert_silence', key: ['id'] },
+  { name: 'alert_silence', key: ['id'], ownedBy: 'owner_id' },
   { name: 'alert_instance', key: ['rule_id', 'subject'] },
   { name: 'alert_incident', key: ['id'] },
   { name: 'alert_delivery', key: ['id'] },

@@ -1,16 +1,11 @@
 import { type ExpressionBuilder, sql } from 'kysely'
 import { pauses } from '../../store/pauses.ts'
+import { type AnyTables, insertRows, type StoredRow } from '../../store/rows/rows.ts'
+import { BACKED_UP, type StoredTable } from '../../store/rows/tables.ts'
 import type { Reader } from '../../store/transact.ts'
-import { type AnyTables, insertRows, type StoredRow } from '../rows/rows.ts'
-import { BACKED_UP, type StoredTable } from '../rows/tables.ts'
 
-/** Content in bytes: it is only ever inserted, and goes with the row that it belongs to. */
-const CONTENT: ReadonlySet<string> = new Set(['openapi_document_part', 'bundle_part'])
-/** The hub writes the audit by itself, also within a transaction of many parts. */
-const UNTRACKED: ReadonlySet<string> = new Set([...CONTENT, 'audit'])
-
-/** The tables whose changes are tracked; one that refers to another comes after it. */
-const TRACKED = BACKED_UP.filter(({ name }) => !UNTRACKED.has(name))
+/** The tables whose changes are tracked; one that refers to another comes after it. The hub writes the audit by itself. */
+const TRACKED = BACKED_UP.filter(({ name, content }) => !content && name !== 'audit')
 
 /** Rows of one statement. */
 const ROWS_AT_ONCE = 100

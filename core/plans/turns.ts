@@ -1,25 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HubError } from '../contract/errors.ts'
 
-/** A user's next import begins no sooner than this many times as long as the last one took: others' turns come in between. */
+/** A user's next work begins no sooner than this many times as long as the last one took: others' turns come in between. */
 const PAUSE_FACTOR = 3
 const MOST_WAITING = 20
 
 /**
- * One import at a time, since each holds a copy of what it reads in memory. Of each user one waits or runs; nobody waits for another
- * one's pause.
+ * Work on copies of rows, one at a time, since each holds a copy of what it reads in memory. Of each user one waits or runs; nobody
+ * waits for another one's pause.
  */
-export class ImportTurns {
+export class PlanTurns {
   readonly #users = new Set<string>()
-  /** By user: the pause after the last import. */
+  /** By user: the pause after the last work. */
   readonly #pauses = new Map<string, Promise<void>>()
   #last: Promise<unknown> = Promise.resolve()
 
-  /** Throws `overloaded` while this user has another one, or 20 wait. */
-  async take<T>(userId: string, work: () => Promise<T>): Promise<T> {
+  /** `what`: a noun for messages. Throws `overloaded` while this user has another one, or 20 wait. */
+  async take<T>(userId: string, what: string, work: () => Promise<T>): Promise<T> {
     if (this.#users.has(userId) || this.#users.size >= MOST_WAITING) {
-      const what = this.#users.has(userId) ? 'Another import of yours is under way' : 'Too many imports are under way'
-      throw new HubError('overloaded', what, { retryAfterSeconds: 2 })
+      const why = this.#users.has(userId) ? `Another ${what} of yours is under way` : `Too many ${what}s are under way`
+      throw new HubError('overloaded', why, { retryAfterSeconds: 2 })
     }
     this.#users.add(userId)
     try {
