@@ -3,7 +3,6 @@ import { LIMITS } from '../config/limits.ts'
 import type { FileEntry } from '../config/shape/sections.ts'
 import { type FieldError, HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import type { NotificationChannel } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
 import type { AddressRights } from '../domain/address.ts'
 import { readName, within } from '../domain/alerts/rule-body.ts'
@@ -14,6 +13,7 @@ import { addressesIn, refuseMovedSecrets } from '../domain/server/moved-secrets.
 import { refuseClosedHost } from '../domain/server/permitted-host.ts'
 import { visitValues, withSchemaWords } from '../domain/server/transport-schema.ts'
 import { validationError } from '../domain/validation-error.ts'
+import type { NotificationChannel } from '../features/alerts.ts'
 import type { KeepSecret } from '../registry/owned/moving.ts'
 import {
   keptMasks,

@@ -1,6 +1,6 @@
-import type { AlertMessage, AlertSubject } from '../contract/points.ts'
 import { isSilenced } from '../domain/alerts/silence.ts'
 import { visibleName } from '../domain/text/visible-text.ts'
+import type { AlertMessage, AlertSubject } from '../features/alerts.ts'
 import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
 import type { AlertDeliveryTable, AlertIncidentTable } from '../store/alert-tables.ts'
 import type { Reader, Writer } from '../store/transact.ts'

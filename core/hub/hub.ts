@@ -27,8 +27,8 @@ import type { McpEndpoint } from '../mcp/api.ts'
 import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
 import { OneAtATime } from '../moving/one-at-a-time.ts'
-import { PluginTracer } from '../plugin-host/plugin-tracer.ts'
 import { Plans } from '../plans/plans.ts'
+import { PluginTracer } from '../plugin-host/plugin-tracer.ts'
 import { everyContribution, firstContribution, pluginsView } from '../plugin-host/views.ts'
 import { createRegistry, type OpenRegistry } from '../registry/create.ts'
 import { OpenKinds } from '../registry/owned/open-kinds.ts'
@@ -219,15 +219,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const parts = { registry, store, bus, sealer, log, hubLog, plugins, config, undo }
   const assistant = openAssistant({ ...parts, mcp, auth, version: manifest.version, instanceId: marks.make() })
   const { alerts, dashboards, fileRecords } = await openMonitoring({
-    ...{
-      ...parts,
-      kinds,
-      assistant,
-      upstreams: connections,
-      settings: loaded.settings,
-      meters,
-      instanceId: marks.make(),
-    },
+    ...{ ...parts, kinds, assistant, upstreams: connections, settings: loaded.settings, meters },
+    instanceId: marks.make(),
   })
   const plans = new Plans({ store, within: room.within })
   const importSources = () => plugins.contributions('importSource')

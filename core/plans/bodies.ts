@@ -4,7 +4,7 @@ import type { Plan, PlanDraft, PlannedBody, PlannedPart } from '../contract/plan
 import type { UserActor } from '../contract/records.ts'
 import { formatRef, nameKey, parseRef, quoteName } from '../domain/names.ts'
 import type { TogetherParts } from '../registry/create.ts'
-import type { MovingKinds, OwnedKind } from '../registry/owned/moving.ts'
+import type { MovingKinds } from '../registry/owned/moving.ts'
 import { rowsOf } from './apart/copied-rows.ts'
 import { ThingNames } from './apart/thing-names.ts'
 import type { Planned } from './planned.ts'
@@ -129,10 +129,10 @@ class BodiesRun {
 
   async #record(kind: string, { body }: PlannedBody): Promise<PlannedPart> {
     const { userId: id, name } = this.#actor
-    if (!Object.hasOwn(this.#records, kind))
-      throw new HubError('validation_failed', `There is no kind of records ${quoteName(kind)}`)
-    const { settings, prepare } = this.#records[kind as OwnedKind]
-    const made = await settings.create(this.#actor, undefined, await prepare(this.#actor, { id, name }, body))
+    const records = this.#records.find(each => each.kind.kind === kind)
+    if (!records) throw new HubError('validation_failed', `There is no kind of records ${quoteName(kind)}`)
+    const prepare = await records.prepare(this.#actor, { id, name }, body)
+    const made = await records.settings.create(this.#actor, undefined, prepare)
     const { owner } = made
     return this.#part(kind, { ownerId: owner.id, ownerName: owner.name, name: made.name }, undefined, made.body)
   }

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../contract/json.ts'
 import type { PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import type { OpenTransports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
@@ -24,4 +25,11 @@ export interface PluginHostOptions {
   readonly outbound: OutboundRules
   /** The parts of the hub that plugins may use; absent: none. */
   readonly services?: HubServices
+}
+
+/** New settings of one plugin; absent members stay as they are. */
+export interface PluginChange {
+  readonly enabled?: boolean
+  readonly config?: JsonObject
+  readonly limits?: NonNullable<PluginEntry['limits']>
 }

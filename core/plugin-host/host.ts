@@ -6,7 +6,7 @@ import type { Actor } from '../contract/records.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { checkPluginConfig } from './config-check.ts'
 import { showTexts } from './contribution-texts.ts'
-import type { PluginHostOptions } from './host-options.ts'
+import type { PluginChange, PluginHostOptions } from './host-options.ts'
 import { infoOf, type PluginInfo, shapeOf } from './info.ts'
 import { MiddlewareCounter } from './middleware-counts.ts'
 import { hardNeeds, inOrder, MissingNeeds } from './needs.ts'
@@ -84,8 +84,7 @@ export class PluginHost {
 
   /** Chinese for texts of all plugins that run. */
   words(): Readonly<Record<string, string>> {
-    const running = this.#slots.filter(({ state }) => state === 'running')
-    return Object.assign({}, ...running.map(({ about }) => about?.words))
+    return Object.assign({}, ...this.#slots.filter(({ state }) => state === 'running').map(({ about }) => about?.words))
   }
 
   /** The pages of all plugins that run. */
@@ -100,15 +99,7 @@ export class PluginHost {
    * for a configuration that the plugin rejects: it is not stopped for one that its schema rejects, and started again
    * with its old one where its setup does. Masks in the configuration stand for the secrets that it has.
    */
-  async configure(
-    actor: Actor,
-    name: string,
-    wanted: {
-      readonly enabled?: boolean
-      readonly config?: JsonObject
-      readonly limits?: NonNullable<PluginEntry['limits']>
-    },
-  ): Promise<PluginInfo | undefined> {
+  async configure(actor: Actor, name: string, wanted: PluginChange): Promise<PluginInfo | undefined> {
     const old = this.#slots.find(slot => slot.name === name)
     if (!old) return undefined
     const stored = isJsonObject(old.entry.config) ? old.entry.config : {}

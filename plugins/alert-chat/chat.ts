@@ -1,4 +1,5 @@
-import { type FieldError, HubError, type JsonObject, type JsonValue, type NotificationChannel } from 'patchbay/contract'
+import { type FieldError, HubError, type JsonObject, type JsonValue } from 'patchbay/contract'
+import type { NotificationChannel } from 'patchbay/features'
 import { parseUrl } from 'patchbay/transport-kit'
 import { type ChatConfig, TEMPLATES, templateFor } from './templates.ts'
 

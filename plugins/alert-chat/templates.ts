@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { type AlertMessage, isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import type { AlertMessage } from 'patchbay/features'
 import { discordText, feishuText, markdownText, slackText, tagless, telegramText } from './escape.ts'
 import { cutBytes, cutCharacters, linesOf, titleOf } from './text.ts'
 

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { AlertMessage } from 'patchbay/contract'
+import type { AlertMessage } from 'patchbay/features'
 
 /** Most subjects that a message names. */
 const SUBJECTS = 20

@@ -1,4 +1,5 @@
-import { type AlertMessage, HubError, type JsonObject, type NotificationChannel } from 'patchbay/contract'
+import { HubError, type JsonObject } from 'patchbay/contract'
+import type { AlertMessage, NotificationChannel } from 'patchbay/features'
 import { checkConfig, type EmailConfig, type EmailPluginConfig, isAddress, type MailServer } from './config.ts'
 import { mailOf } from './message.ts'
 

@@ -1,4 +1,4 @@
-import type { AlertMessage, AlertSubject } from 'patchbay/contract'
+import type { AlertMessage, AlertSubject } from 'patchbay/features'
 
 /** Most subjects that a mail names. */
 const SUBJECTS = 100

@@ -1,11 +1,5 @@
-import {
-  type AlertMessage,
-  type FieldError,
-  HubError,
-  isJsonObject,
-  type JsonObject,
-  type NotificationChannel,
-} from 'patchbay/contract'
+import { type FieldError, HubError, isJsonObject, type JsonObject } from 'patchbay/contract'
+import type { AlertMessage, NotificationChannel } from 'patchbay/features'
 import { parseUrl } from 'patchbay/transport-kit'
 import { secretKey, signature } from './signature.ts'
 

@@ -1,7 +1,7 @@
 /** Each chat service's form, sent through the guarded fetch and read by what its page says of it. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
-import type { AlertMessage } from '../../core/contract/mod.ts'
+import type { AlertMessage } from '../../core/features/alerts.ts'
 import { visibleName } from '../../core/domain/text/visible-text.ts'
 import { createGuardedFetch } from '../../core/outbound/create.ts'
 import { chatChannel } from '../../plugins/alert-chat/chat.ts'

@@ -87,7 +87,7 @@ test('resealFileEntries() opens only what was sealed for just that entry', async
   await world.end()
 })
 
-test('records of a plugin that does not run are sealed anew, and can be read by it afterwards', async () => {
+test('records of a plugin that does not run are sealed again, and can be read by it afterwards', async () => {
   const [old, next] = [randomBytes(32), randomBytes(32)]
   const world = await openWorld({ sealer: createSealer([old]) })
   const recordsBy = (key: Uint8Array) =>
