@@ -1,8 +1,8 @@
 /** Each chat service's form, sent through the guarded fetch and read by what its page says of it. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
-import type { AlertMessage } from '../../core/features/alerts.ts'
 import { visibleName } from '../../core/domain/text/visible-text.ts'
+import type { AlertMessage } from '../../core/features/alerts.ts'
 import { createGuardedFetch } from '../../core/outbound/create.ts'
 import { chatChannel } from '../../plugins/alert-chat/chat.ts'
 import { cutBytes, cutCharacters } from '../../plugins/alert-chat/text.ts'
