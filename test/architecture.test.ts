@@ -53,7 +53,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['cli'],
     ['main'],
   ],
-  'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*']],
+  'core/config': [['jsonc'], ['jsonc-edit'], ['shape', 'client-file'], ['*']],
   'core/domain': [
     ['text'],
     ['*'],

@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { type ConfigEntry, type ConfigSyntax, UnreadableConfig } from '../config/client-file/config-syntax.ts'
+import { syntaxOf } from '../config/client-file/syntaxes.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { CommandError, readArguments, UsageError } from './arguments.ts'
 import { HubClient } from './client.ts'
-import { type ConfigEntry, type ConfigSyntax, UnreadableConfig } from './client-files/config-syntax.ts'
 import { copiesOf, keyIn, placeOf, readConfig, writeConfig } from './client-files/connect-file.ts'
-import { syntaxOf } from './client-files/syntaxes.ts'
 import type { CommandIo } from './io.ts'
 import { plain } from './output.ts'
 

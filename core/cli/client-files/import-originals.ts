@@ -1,14 +1,14 @@
+import { UnreadableConfig } from '../../config/client-file/config-syntax.ts'
+import { type OffSwitch, type SwitchedText, switchedOff } from '../../config/client-file/switched-off.ts'
+import { syntaxOfFile } from '../../config/client-file/syntaxes.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { quotedWords } from '../../domain/text/quoted-words.ts'
 import { CommandError } from '../arguments.ts'
 import type { HubClient } from '../client.ts'
 import type { CommandIo } from '../io.ts'
 import { plain } from '../output.ts'
-import { UnreadableConfig } from './config-syntax.ts'
 import { importPlaces, presentPlaces } from './import-places.ts'
-import { type OffSwitch, type SwitchedText, switchedOff } from './originals.ts'
 import { type Restored, readOriginal, restore, writeSwitched } from './switched-file.ts'
-import { syntaxOfFile } from './syntaxes.ts'
 
 /** The entries of another hub have this switch. */
 const OF_HUBS: OffSwitch = { field: 'enabled', value: false }
