@@ -53,7 +53,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['cli'],
     ['main'],
   ],
-  'core/config': [['jsonc'], ['jsonc-edit'], ['shape', 'client-file'], ['*']],
+  'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*'], ['client-file']],
   'core/domain': [
     ['text'],
     ['*'],
@@ -63,7 +63,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['group-fields'],
     ['group-body'],
   ],
-  'core/moving': [['rows'], ['apart'], ['*'], ['backup']],
+  'core/moving': [['rows', 'originals'], ['apart'], ['*'], ['backup']],
   'core/store': [['migrations'], ['*']],
   'core/telemetry': [['calls', 'folding'], ['*']],
   'core/cli': [

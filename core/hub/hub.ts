@@ -261,6 +261,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
         ...{ settings: loaded.settings, passwords: auth.passwords },
         ...{ within: room.within, readDocument: importDocument, sources: importSources },
         parseText: bodyParser.parseText.bind(bodyParser),
+        switchOff: bodyParser.switchOff.bind(bodyParser),
       }),
       importSources,
       usualHealthCheck: () => loaded.settings.state.healthCheck,

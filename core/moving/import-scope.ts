@@ -7,6 +7,7 @@ import type { UserRecord } from '../registry/api.ts'
 import type { TogetherParts } from '../registry/create.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import type { ImportChoice, ImportItem, ImportVerdict, MadeItem, MissingValue } from './import-items.ts'
+import type { SwitchOff } from './originals/originals.ts'
 
 /** How the user wants a document imported. */
 export interface ImportOptions {
@@ -18,6 +19,8 @@ export interface ImportOptions {
   readonly off: boolean
   /** The group that the imported servers join: `name`, or `owner~name`. */
   readonly group?: string | undefined
+  /** Which servers are switched off in the file itself. Default: none. */
+  readonly switchOff?: SwitchOff
   /** Opens the secrets of an export. */
   readonly passphrase?: string | undefined
   /** The address of this hub: what leads to it is left out. */
@@ -195,6 +198,11 @@ export type OwnedItemKind = 'channel' | 'rule' | 'dashboard' | 'endpoint'
 
 /** Names of the secrets of a user that hold what imports replaced. */
 export const REPLACED_PREFIX = 'importReplaced.'
+
+/** Name of the secret that holds the file in which an import switched servers off, as it was before. */
+export function originalKey(id: string): string {
+  return `${REPLACED_PREFIX}${id}.original`
+}
 
 function replacedKey(id: string, at: number): string {
   return `${REPLACED_PREFIX}${id}.${at}`

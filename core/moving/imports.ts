@@ -17,14 +17,15 @@ import { rowsOf } from './apart/copied-rows.ts'
 import type { ImportContent, ImportItem, MadeItem } from './import-items.ts'
 import { ImportReader, type ImportReaderDeps } from './import-reader.ts'
 import { type ImportRecord, listImports, pruneImports } from './import-records.ts'
-import { type Rollback, takeBack } from './import-rollback.ts'
+import { type Rollback, takeBack, takeOriginal } from './import-rollback.ts'
 import { ImportRun, type WeakPasswords } from './import-run.ts'
-import { type ImportOptions, type ImportOutcome, ImportScope } from './import-scope.ts'
+import { type ImportOptions, type ImportOutcome, ImportScope, originalKey } from './import-scope.ts'
 import { thingsOfItems, thingsOfMade } from './import-things.ts'
 import { ImportTurns } from './import-turns.ts'
+import { type OriginalsDeps, type SwitchedOriginal, switchedOriginal } from './originals/originals.ts'
 
 /** What imports need. */
-export interface ImportDeps extends ImportReaderDeps {
+export interface ImportDeps extends ImportReaderDeps, OriginalsDeps {
   readonly store: Store
   readonly within: OpenRegistry['within']
   readonly passwords: Pick<Passwords, 'verify'>
@@ -42,6 +43,8 @@ export interface ImportPlan {
   readonly items: readonly ImportOutcome[]
   readonly notCarried: readonly NotCarried[]
   readonly warnings: readonly string[]
+  /** Where that was wanted: the text of the document with its servers switched off. */
+  readonly switchedOff?: SwitchedOriginal
 }
 
 /** Passwords with which other hubs begin. */
@@ -85,12 +88,13 @@ export class Imports implements ImportService {
     const content = await this.#reader.read(document, actor, options)
     const weak = await this.#weakPasswords(content, actor)
     const rows = rowsOf(thingsOfItems(content.items, actor, options))
-    return this.#turns.take(actor.userId, () =>
+    const plan = await this.#turns.take(actor.userId, () =>
       this.#apart.rehearse(rows, async together => {
         const parts = this.#deps.within(together)
         return (await this.#run(randomUUID(), parts, actor, content, options, weak)).plan
       }),
     )
+    return this.#withOriginal(plan, document, options, actor)
   }
 
   async apply(
@@ -110,6 +114,13 @@ export class Imports implements ImportService {
         if (plan.planHash !== planHash) {
           throw new HubError('plan_changed', 'What this import would do is not what was planned')
         }
+        // A text that cannot be changed is found before anything is made.
+        const whole = await this.#withOriginal(plan, document, options, actor)
+        const { settings } = parts.registry
+        if (whole.switchedOff && whole.switchedOff.text !== document) {
+          const original = JSON.stringify({ format: whole.switchedOff.format, text: document })
+          await settings.setUser(actor, actor.userId, {}, { [originalKey(id)]: original })
+        }
         const createdAt = new Date().toISOString()
         const row = {
           id,
@@ -122,7 +133,7 @@ export class Imports implements ImportService {
         await write(parts.store, trx =>
           withinStoredBytes(trx, owner, () => trx.insertInto('import_run').values(row).execute()),
         )
-        return plan
+        return whole
       }),
     )
     await write(this.#deps.store, pruneImports)
@@ -140,8 +151,9 @@ export class Imports implements ImportService {
       return this.#apart.change(rowsOf(thingsOfMade(items, before, actor)), async together => {
         const parts = this.#deps.within(together)
         const result = await takeBack({ ...parts, records: this.#deps.records(parts) }, actor, items)
+        const original = await takeOriginal(parts, actor, id)
         await write(parts.store, trx => trx.deleteFrom('import_run').where('id', '=', id).execute())
-        return result
+        return { ...result, ...original }
       })
     })
   }
@@ -158,6 +170,16 @@ export class Imports implements ImportService {
   async #replaced({ userId }: UserActor, name: string | undefined): Promise<JsonValue> {
     const text = name === undefined ? undefined : await this.#deps.settings.openUserSecret(userId, name)
     return text === undefined ? null : ((JSON.parse(text) as { readonly body?: JsonValue }).body ?? null)
+  }
+
+  async #withOriginal(
+    plan: ImportPlan,
+    document: JsonValue,
+    { switchOff = false }: ImportOptions,
+    { userId }: UserActor,
+  ): Promise<ImportPlan> {
+    if (switchOff === false) return plan
+    return { ...plan, switchedOff: await switchedOriginal(this.#deps, document, plan, switchOff, userId) }
   }
 
   async #run(

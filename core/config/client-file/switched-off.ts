@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { pointerPath } from '../../domain/json/json-pointer.ts'
 import { type Path, sameJson } from '../jsonc-edit.ts'
-import type { ConfigChange, ConfigSyntax } from './config-syntax.ts'
+import { type ConfigChange, type ConfigSyntax, UnreadableConfig } from './config-syntax.ts'
 
 /** A member of a client's entries that switches a server off. */
 export interface OffSwitch {
@@ -25,11 +25,31 @@ const USUAL: readonly OffSwitch[] = [
   { field: 'isActive', value: false },
 ]
 
+/** The plan of an import, and the switch that its program has for servers. */
+export interface TakenOver {
+  /** The program, or `hub`, `export`, or `client` for a map of servers that many programs have. */
+  readonly source: string
+  readonly items: readonly JsonObject[]
+  readonly own: OffSwitch | undefined
+}
+
+/** The entries of another hub have this switch. */
+const OF_HUBS: OffSwitch = { field: 'enabled', value: false }
+
+/** The text without the servers that an import took over. Throws UnreadableConfig. */
+export function withoutTakenOver(syntax: ConfigSyntax, text: string, { source, items, own }: TakenOver): SwitchedText {
+  if (source === 'export') throw new UnreadableConfig('an export starts no servers, so none can be switched off in it')
+  if (source !== 'hub') return switchedOff(syntax, text, items, own)
+  // The file of this hub itself is such a file too, and all in it is there already.
+  const others = items.filter(({ verdict }) => verdict !== 'same')
+  return switchedOff(syntax, text, others, OF_HUBS)
+}
+
 /**
  * The text without the servers that an import took over: each is switched off by the client's own switch, or by one that its
  * entry has; without such a switch its entry is removed. `items`: of the plan of an import. Throws UnreadableConfig.
  */
-export function switchedOff(
+function switchedOff(
   syntax: ConfigSyntax,
   text: string,
   items: readonly JsonObject[],

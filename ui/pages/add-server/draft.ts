@@ -7,6 +7,8 @@ export interface Verdict {
   readonly name: string
   readonly verdict: 'new' | 'exists' | 'invalid' | 'created'
   readonly ref?: string
+  /** Where the document has the entry: a pointer. */
+  readonly at?: string
   readonly body?: Body
   /** Pointer of a masked secret in `body` → its pointer in the document. */
   readonly places?: Readonly<Record<string, string>>
