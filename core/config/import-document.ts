@@ -68,6 +68,7 @@ const MAPS: readonly (readonly string[])[] = [
   ['mcp', 'mcpServers'],
   ['context_servers'],
   ['mcp_servers'],
+  ['amp.mcpServers'],
 ]
 
 /**

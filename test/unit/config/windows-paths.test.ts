@@ -29,7 +29,10 @@ test.each<[string, readonly string[]]>([
   ['"npx -y x"', ['npx', '-y', 'x']],
 ])('%s', (text, words) => {
   const [entry] = importDocument(text).entries
-  expect([entry?.problem, entry?.body.command, ...((entry?.body.args ?? []) as string[])]).toEqual([undefined, ...words])
+  expect([entry?.problem, entry?.body.command, ...((entry?.body.args ?? []) as string[])]).toEqual([
+    undefined,
+    ...words,
+  ])
 })
 
 test('a variable before the command, and arguments of an entry that are one text, keep them too', () => {

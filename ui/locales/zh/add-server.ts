@@ -97,7 +97,8 @@ export const addServer: Readonly<Record<string, string>> = {
   'One a line.': '每行一个。',
   'Use the right form': '使用正确写法',
   'Switch them off in this file': '在此文件中将其停用',
-  'So that no server runs twice. After the save you get the changed file.': '避免同一服务器运行两次。保存后即可获取修改后的文件。',
+  'So that no server runs twice. After the save you get the changed file.':
+    '避免同一服务器运行两次。保存后即可获取修改后的文件。',
   'The changed file': '修改后的文件',
   '{names}: off in the text below, so that no server runs twice. Put it in the place of your file, and start its program again.':
     '{names}：已在下方文本中停用，避免同一服务器运行两次。请用它替换您的文件，然后重新启动对应的程序。',

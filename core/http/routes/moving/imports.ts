@@ -90,7 +90,9 @@ const plan = z.object({
   warnings: z.array(z.string()),
   switchedOff: originalText
     .extend({
-      places: z.array(place).meta({ description: 'Where the program keeps the file; empty where many programs have such a one' }),
+      places: z
+        .array(place)
+        .meta({ description: 'Where the program keeps the file; empty where many programs have such a one' }),
       off: z.array(z.string()).meta({ description: 'The servers that the text switches off or leaves out' }),
       left: z.array(z.object({ name: z.string(), why: z.string() })).meta({ description: 'The servers that stay on' }),
     })

@@ -287,11 +287,11 @@ function preview({ transports }: ServerImportDeps, entry: ImportedEntry): Pick<V
   return { body: shown, ...(secrets.length === 0 ? {} : { places }) }
 }
 
-/** A header such as `Bearer ${TOKEN}`: the variable holds the secret, and the form needs the reference to ask for it. */
-const SCHEME_AND_VARIABLE = /^(?:Bearer|Basic|Token) +\$\{[A-Za-z_]\w*\}$/i
+/** A value such as `Bearer ${TOKEN}`: the variable holds the secret, and the form needs the reference to ask for it. */
+const SCHEME_AND_VARIABLE = /^(?:(?:Bearer|Basic|Token) +)?\$\{[A-Za-z_]\w*\}$/i
 
 function namesVariable(body: JsonObject, pointer: string): boolean {
-  const text = pointer.startsWith('/headers/') ? valueAt(body, pointer) : undefined
+  const text = /^\/(?:headers|env)\//.test(pointer) ? valueAt(body, pointer) : undefined
   return typeof text === 'string' && SCHEME_AND_VARIABLE.test(text)
 }
 
