@@ -16,8 +16,8 @@ patchbay connect <client> --group <group> --undo [--project [folder]]
 
 Adds a group to an MCP client on this machine: makes an access key that opens this group alone, and changes one entry of
 the client's file, after a copy beside it (FILE.patchbay-TIME.bak). Clients: claude-desktop, claude-code, cursor, vscode,
-windsurf, codex, gemini, zed, lm-studio, cline, crush, opencode, goose, continue, librechat, litellm, 1mcp, and what
-plugins add.
+windsurf, codex, gemini, qwen, kiro, roo, copilot-cli, amp, hermes, zed, lm-studio, cline, crush, opencode, goose,
+continue, librechat, litellm, 1mcp, and what plugins add.
 
   --project folder  the file of the project in this folder, such as .vscode/mcp.json, in place of the user's; without a
                     folder, of the one in which you are
