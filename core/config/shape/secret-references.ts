@@ -59,7 +59,7 @@ function mapTexts(value: JsonValue, name: string, isMap: boolean): JsonValue {
 
 function referenced(text: string): string {
   return REFERENCES.reduce(
-    (changed, pattern) => changed.replaceAll(pattern, (_, name: string) => `\${${variableName(name)}}`),
+    (changed, pattern) => changed.replaceAll(pattern, (_, name: string) => `\${${name}}`),
     text,
   )
 }
@@ -114,9 +114,9 @@ function bearerHeader(entry: JsonObject): Readonly<Record<string, string>> {
 /** Names of variables that hold headers: https://developers.openai.com/codex/mcp */
 function variableHeaders({ bearer_token_env_var: variable, env_http_headers: map }: JsonObject): JsonObject {
   const named = Object.entries(isJsonObject(map) ? map : {}).flatMap(([header, name]) =>
-    typeof name === 'string' ? [[header, `\${${variableName(name)}}`] as const] : [],
+    typeof name === 'string' ? [[header, `\${${name}}`] as const] : [],
   )
-  const bearer = typeof variable === 'string' ? { Authorization: `Bearer \${${variableName(variable)}}` } : {}
+  const bearer = typeof variable === 'string' ? { Authorization: `Bearer \${${variable}}` } : {}
   return { ...bearer, ...Object.fromEntries(named) }
 }
 

@@ -82,7 +82,7 @@ const ROWS: readonly (readonly [
   ['LibreChat, the environment', header('Bearer ${MY_KEY}'), ['MY_KEY'], { Authorization: 'Bearer s3' }],
   ['LibreChat, the user', header('{{LIBRECHAT_USER_ID}}'), ['LIBRECHAT_USER_ID'], { Authorization: 's3' }],
   ['LibreChat, a value of the user', header('Bearer {{MY_KEY}}'), ['MY_KEY'], { Authorization: 'Bearer s3' }],
-  ['VS Code, an input', header('Bearer ${input:my-key}'), ['my_key'], { Authorization: 'Bearer s3' }],
+  ['VS Code, an input', header('Bearer ${input:my-key}'), ['my-key'], { Authorization: 'Bearer s3' }],
   ['VS Code, the environment', env('${env:MY_KEY}'), ['MY_KEY'], { API_KEY: 's3' }],
   [
     'Zed',

@@ -49,7 +49,7 @@ export interface Position {
 
 const MASK = '••••'
 const PLACEHOLDER = /^(?:<[^<>]+>|YOUR[_-][A-Z0-9_-]+|\{\{[^{}]+\}\})$/
-const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
+const REFERENCE = /\$\{([A-Za-z_][\w.-]*)\}/g
 const SECRET_NAME = /key|token|secret|password|auth/i
 
 /**

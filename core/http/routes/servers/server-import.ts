@@ -288,7 +288,7 @@ function preview({ transports }: ServerImportDeps, entry: ImportedEntry): Pick<V
 }
 
 /** A value such as `Bearer ${TOKEN}`: the variable holds the secret, and the form needs the reference to ask for it. */
-const SCHEME_AND_VARIABLE = /^(?:(?:Bearer|Basic|Token) +)?\$\{[A-Za-z_]\w*\}$/i
+const SCHEME_AND_VARIABLE = /^(?:(?:Bearer|Basic|Token) +)?\$\{[A-Za-z_][\w.-]*\}$/i
 
 function namesVariable(body: JsonObject, pointer: string): boolean {
   const text = /^\/(?:headers|env)\//.test(pointer) ? valueAt(body, pointer) : undefined
