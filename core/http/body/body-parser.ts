@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { type SwitchAnswer, type SwitchJob, switchOff } from '../../config/client-file/file-text.ts'
+import type { SwitchAnswer, SwitchJob } from '../../config/client-file/file-text.ts'
 import type { ImportedDocument } from '../../config/import-document.ts'
 import { parseImportText, type TextFormat, type TextValue } from '../../config/import-text.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
@@ -69,9 +69,8 @@ export class BodyParser {
     return answer.text
   }
 
-  /** Runs `switchOff`, for a text of more than 4 KiB in the thread of documents; throws `overloaded` as `parse`. */
+  /** Runs `switchOff` in the thread of documents; throws `overloaded` as `parse`. */
   async switchOff(file: SwitchJob, sender: string): Promise<SwitchAnswer> {
-    if (file.text.length <= MAIN_THREAD_TEXT) return switchOff(file)
     const answer = await this.#documents.ask({ kind: 'switch-off', file }, sender)
     if (!('switched' in answer)) throw new TypeError('The thread answered a file with something else')
     return answer.switched
