@@ -54,7 +54,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['cli'],
     ['main'],
   ],
-  'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*']],
+  'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*'], ['client-file']],
   'core/domain': [
     ['text'],
     ['*'],
@@ -64,7 +64,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['group-fields'],
     ['group-body'],
   ],
-  'core/moving': [['*'], ['backup']],
+  'core/moving': [['originals'], ['*'], ['backup']],
   'core/plans': [['apart'], ['*']],
   'core/store': [['migrations'], ['*'], ['rows']],
   'core/telemetry': [['calls', 'folding'], ['*']],

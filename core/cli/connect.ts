@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { type ConfigEntry, type ConfigSyntax, UnreadableConfig } from '../config/client-file/config-syntax.ts'
+import { syntaxOf } from '../config/client-file/syntaxes.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { CommandError, readArguments, UsageError } from './arguments.ts'
 import { HubClient } from './client.ts'
-import { type ConfigEntry, type ConfigSyntax, UnreadableConfig } from './client-files/config-syntax.ts'
 import { copiesOf, keyIn, placeOf, readConfig, writeConfig } from './client-files/connect-file.ts'
-import { syntaxOf } from './client-files/syntaxes.ts'
 import type { CommandIo } from './io.ts'
 import { plain } from './output.ts'
 
@@ -16,8 +16,8 @@ patchbay connect <client> --group <group> --undo [--project [folder]]
 
 Adds a group to an MCP client on this machine: makes an access key that opens this group alone, and changes one entry of
 the client's file, after a copy beside it (FILE.patchbay-TIME.bak). Clients: claude-desktop, claude-code, cursor, vscode,
-windsurf, codex, gemini, zed, lm-studio, cline, crush, opencode, goose, continue, librechat, litellm, 1mcp, and what
-plugins add.
+windsurf, codex, gemini, qwen, kiro, roo, copilot-cli, amp, hermes, zed, lm-studio, cline, crush, opencode, goose,
+continue, librechat, litellm, 1mcp, and what plugins add.
 
   --project folder  the file of the project in this folder, such as .vscode/mcp.json, in place of the user's; without a
                     folder, of the one in which you are

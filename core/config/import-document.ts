@@ -68,6 +68,7 @@ const MAPS: readonly (readonly string[])[] = [
   ['mcp', 'mcpServers'],
   ['context_servers'],
   ['mcp_servers'],
+  ['amp.mcpServers'],
 ]
 
 /**
@@ -79,8 +80,16 @@ const MAPS: readonly (readonly string[])[] = [
 export function importDocument(text: string): ImportedDocument {
   const trimmed = text.replace(/^\ufeff/, '').trim()
   if (trimmed === '') throw refused('The document is empty')
-  if (/^[{["]|^\/[/*]/.test(trimmed)) return { entries: distinct(fromJson(trimmed)) }
+  if (/^[{["]|^\/[/*]/.test(trimmed) && !beginsWithQuotedWord(trimmed)) return { entries: distinct(fromJson(trimmed)) }
   return { entries: [fromText(trimmed)] }
+}
+
+/** True for a command line whose first word is in quotes, such as `"C:\Program Files\x.exe" --flag`. */
+function beginsWithQuotedWord(text: string): boolean {
+  if (!text.startsWith('"')) return false
+  if (/^"(?:[A-Za-z]:|\\\\[\w.-]+)\\(?!\\)/.test(text)) return true
+  // A member of an object, or a text in a JSON string.
+  return !/^"(?:[^"\\]|\\.)*"\s*(?::|$)/.test(text) && /^"[^"\n]*"(?:\s+[^\s:]|$)/.test(text)
 }
 
 /**

@@ -18,15 +18,42 @@ interface Change {
  * lines, and removing the last item of a one-line array leaves text with another meaning.
  */
 export function setAt(text: string, path: Path, value: JsonValue | undefined): string {
+  return setAllAt(text, [{ path, value }])
+}
+
+/** The same for several paths of the given text, which is parsed once. An object may get one new member at most. */
+export function setAllAt(
+  text: string,
+  wanted: readonly { readonly path: Path; readonly value: JsonValue | undefined }[],
+): string {
   const style = styleOf(text)
   const root = parseTree(text)
-  const known = existing(root, path)
-  if (known) {
-    if (value === undefined) return removeNode(text, known, style)
-    const indent = lineIndent(text, known.offset)
-    return apply(text, [{ offset: known.offset, length: known.length, content: render(value, indent, style) }])
-  }
-  if (value === undefined) return text
+  const removed = new Map<Node, Node[]>()
+  const changes = wanted.flatMap(({ path, value }) => {
+    const known = existing(root, path)
+    if (value !== undefined)
+      return known ? [replacement(text, known, value, style)] : insertion(text, root, path, value, style)
+    const item = known?.parent?.type === 'property' ? known.parent : known
+    if (item?.parent) removed.set(item.parent, [...(removed.get(item.parent) ?? []), item])
+    return []
+  })
+  const removals = [...removed].flatMap(([parent, items]) =>
+    removal(text, parent.children ?? [], new Set(items), style),
+  )
+  return apply(text, [...changes, ...removals])
+}
+
+function replacement(text: string, { offset, length }: Node, value: JsonValue, style: Style): Change {
+  return { offset, length, content: render(value, lineIndent(text, offset), style) }
+}
+
+function insertion(
+  text: string,
+  root: Node | undefined,
+  path: Path,
+  value: JsonValue,
+  style: Style,
+): readonly Change[] {
   let depth = path.length - 1
   while (depth > 0 && !existing(root, path.slice(0, depth))) depth -= 1
   const parent = existing(root, path.slice(0, depth))
@@ -121,7 +148,13 @@ function gapAfter(text: string, offset: number): { readonly comma: number | unde
   }
 }
 
-function insertInto(text: string, parent: Node, key: string | undefined, value: JsonValue, style: Style): string {
+function insertInto(
+  text: string,
+  parent: Node,
+  key: string | undefined,
+  value: JsonValue,
+  style: Style,
+): readonly Change[] {
   const children = parent.children ?? []
   const last = children.at(-1)
   const label = key === undefined ? '' : `${JSON.stringify(key)}: `
@@ -131,7 +164,7 @@ function insertInto(text: string, parent: Node, key: string | undefined, value: 
     const comma = gapAfter(text, last.offset + last.length).comma
     const end = comma === undefined ? last.offset + last.length : comma + 1
     const added = `${comma === undefined ? ', ' : ' '}${label}${inline(value)}`
-    return apply(text, [{ offset: end, length: 0, content: added }])
+    return [{ offset: end, length: 0, content: added }]
   }
   const indent = last ? lineIndent(text, last.offset) : outer + style.step
   const line = `${style.eol}${indent}${label}${render(value, indent, style)}`
@@ -140,31 +173,34 @@ function insertInto(text: string, parent: Node, key: string | undefined, value: 
     const rest = text.slice(parent.offset + 1, close)
     const kept = rest.trimEnd()
     const content = `${kept}${line}${style.eol}${outer}`
-    return apply(text, [{ offset: parent.offset + 1, length: rest.length, content }])
+    return [{ offset: parent.offset + 1, length: rest.length, content }]
   }
   const { comma, lineEnd } = gapAfter(text, last.offset + last.length)
-  if (comma !== undefined)
-    return apply(text, [{ offset: Math.max(lineEnd, comma + 1), length: 0, content: `${line},` }])
-  return apply(text, [
+  if (comma !== undefined) return [{ offset: Math.max(lineEnd, comma + 1), length: 0, content: `${line},` }]
+  return [
     { offset: lineEnd, length: 0, content: lineEnd === last.offset + last.length ? `,${line}` : line },
     ...(lineEnd === last.offset + last.length ? [] : [{ offset: last.offset + last.length, length: 0, content: ',' }]),
-  ])
+  ]
 }
 
-function removeNode(text: string, node: Node, style: Style): string {
-  const item = node.parent?.type === 'property' ? node.parent : node
-  const siblings = item.parent?.children
-  if (!siblings) return text
-  const index = siblings.indexOf(item)
-  const previous = siblings[index - 1]
-  const { comma } = gapAfter(text, item.offset + item.length)
-  const end = comma === undefined ? item.offset + item.length : comma + 1
-  const changes: Change[] = [wholeLine(text, item.offset, end, style)]
-  if (comma === undefined && previous) {
-    const before = gapAfter(text, previous.offset + previous.length).comma
+/** Removes members of one object or list. */
+function removal(text: string, siblings: readonly Node[], removed: ReadonlySet<Node>, style: Style): readonly Change[] {
+  const changes: Change[] = []
+  for (const item of siblings.filter(sibling => removed.has(sibling))) {
+    const { comma } = gapAfter(text, item.offset + item.length)
+    const end = comma === undefined ? item.offset + item.length : comma + 1
+    const change = wholeLine(text, item.offset, end, style)
+    const last = changes.at(-1)
+    // The blanks between two removed members belong to both.
+    if (last && last.offset + last.length > change.offset) {
+      changes[changes.length - 1] = { ...last, length: change.offset + change.length - last.offset }
+    } else changes.push(change)
+    if (comma !== undefined || item !== siblings.at(-1)) continue
+    const kept = siblings.findLast(sibling => !removed.has(sibling))
+    const before = kept && gapAfter(text, kept.offset + kept.length).comma
     if (before !== undefined) changes.push({ offset: before, length: 1, content: '' })
   }
-  return apply(text, changes)
+  return changes
 }
 
 /** The range to delete: the whole line when nothing else is on it, else the range with the blanks after (or before) it. */

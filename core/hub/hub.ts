@@ -229,6 +229,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     ...{ settings: loaded.settings, passwords: auth.passwords },
     ...{ plans, readDocument: importDocument, sources: importSources },
     parseText: bodyParser.parseText.bind(bodyParser),
+    switchOff: bodyParser.switchOff.bind(bodyParser),
   })
   services.plans = { plans, records: moving.records }
   const market = createMarket({

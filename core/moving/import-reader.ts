@@ -1,5 +1,6 @@
 import { type ImportedEntry, placeInDocument } from '../config/import-document.ts'
 import { JSON_CHARACTERS, OTHER_CHARACTERS, type TextFormat, type TextValue } from '../config/import-text.ts'
+import { withOwnReferences } from '../config/shape/secret-references.ts'
 import { readServerEntry } from '../config/shape/server.ts'
 import { DuplicateEntry } from '../config/shape/settings.ts'
 import { HubError } from '../contract/errors.ts'
@@ -157,7 +158,7 @@ function sourceContent({ servers, notCarried }: ImportedFile): Pick<ImportConten
   )
   const items = servers.map(({ name, pointer, body, problem }): ImportItem => {
     // Sources may use the names of other programs for fields, as their files do.
-    const read = readServerEntry(name, body)
+    const read = readServerEntry(name, withOwnReferences(body))
     const place = (inner: string) => inner.replace(/^#/, () => pointer)
     const common = {
       kind: 'server',

@@ -9,6 +9,7 @@ import type { SettingLimit } from '../registry/owned/limits.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import { pauses } from '../store/pauses.ts'
 import type { ImportItem, MadeItem } from './import-items.ts'
+import { originalKey } from './import-scope.ts'
 
 type Named = Pick<MadeItem, 'kind' | 'name'>
 
@@ -20,6 +21,8 @@ export interface Rollback {
   readonly kept: readonly (Named & { readonly why: string })[]
   /** Items that somebody had removed before. */
   readonly gone: readonly Named[]
+  /** The file in which the import switched servers off, as it was before. */
+  readonly original?: { readonly format: string; readonly text: string }
 }
 
 /** The parts of the hub that a rollback uses. */
@@ -50,6 +53,19 @@ export async function takeBack(parts: RollbackParts, actor: UserActor, made: rea
     if (replaced !== undefined) await parts.registry.settings.setUser(actor, actor.userId, {}, { [replaced]: null })
   }
   return result
+}
+
+/** The file of an import as it was before servers were switched off in it. It is not kept any longer. */
+export async function takeOriginal(
+  { registry: { settings } }: TogetherParts,
+  actor: UserActor,
+  id: string,
+): Promise<Pick<Rollback, 'original'>> {
+  const kept = originalKey(id)
+  const text = await settings.openUserSecret(actor.userId, kept)
+  if (text === undefined) return {}
+  await settings.setUser(actor, actor.userId, {}, { [kept]: null })
+  return { original: JSON.parse(text) as NonNullable<Rollback['original']> }
 }
 
 /** Resolves with undefined when it was taken back; else with the reason why it was kept. */

@@ -14,6 +14,7 @@ import {
   type MadeItem,
   type MissingValue,
 } from './import-items.ts'
+import type { SwitchOff } from './originals/originals.ts'
 
 /** The user's options for an import. */
 export interface ImportOptions {
@@ -25,6 +26,8 @@ export interface ImportOptions {
   readonly off: boolean
   /** The group that the imported servers join: `name`, or `owner~name`. */
   readonly group?: string | undefined
+  /** Which servers are switched off in the file itself. Default: none. */
+  readonly switchOff?: SwitchOff
   /** Opens the secrets of an export. */
   readonly passphrase?: string | undefined
   /** The address of this hub: entries that lead to it are left out. */
@@ -205,6 +208,11 @@ interface Replaceable {
 
 /** Names of the secrets of a user that hold what imports replaced. */
 export const REPLACED_PREFIX = 'importReplaced.'
+
+/** Name of the secret that holds the file in which an import switched servers off, as it was before. */
+export function originalKey(id: string): string {
+  return `${REPLACED_PREFIX}${id}.original`
+}
 
 function replacedKey(id: string, at: number): string {
   return `${REPLACED_PREFIX}${id}.${at}`

@@ -17,13 +17,14 @@ import { read, write } from '../store/transact.ts'
 import type { ImportContent, ImportItem, MadeItem } from './import-items.ts'
 import { ImportReader, type ImportReaderDeps } from './import-reader.ts'
 import { type ImportRecord, listImports, pruneImports } from './import-records.ts'
-import { type Rollback, takeBack } from './import-rollback.ts'
+import { type Rollback, takeBack, takeOriginal } from './import-rollback.ts'
 import { ImportRun, type WeakPasswords } from './import-run.ts'
-import { type ImportOptions, type ImportOutcome, ImportScope } from './import-scope.ts'
+import { type ImportOptions, type ImportOutcome, ImportScope, originalKey } from './import-scope.ts'
 import { thingsOfItems, thingsOfMade } from './import-things.ts'
+import { type OriginalsDeps, type SwitchedOriginal, switchedOriginal } from './originals/originals.ts'
 
 /** The parts of the hub that imports use. */
-export interface ImportDeps extends ImportReaderDeps {
+export interface ImportDeps extends ImportReaderDeps, OriginalsDeps {
   readonly store: Store
   readonly plans: Plans
   readonly passwords: Pick<Passwords, 'verify'>
@@ -45,6 +46,8 @@ export interface ImportPlan {
   readonly items: readonly ImportOutcome[]
   readonly notCarried: readonly NotCarried[]
   readonly warnings: readonly string[]
+  /** Where that was wanted: the text of the document with its servers switched off. */
+  readonly switchedOff?: SwitchedOriginal
 }
 
 /** An import that was made. */
@@ -127,8 +130,9 @@ export class Imports implements ImportService {
     }
     return this.#deps.plans.change(actor, WHAT, rows, async parts => {
       const result = await takeBack({ ...parts, records: this.#deps.records(parts) }, actor, items)
+      const original = await takeOriginal(parts, actor, id)
       await write(parts.store, trx => trx.deleteFrom('import_run').where('id', '=', id).execute())
-      return result
+      return { ...result, ...original }
     })
   }
 
@@ -146,14 +150,36 @@ export class Imports implements ImportService {
     return text === undefined ? null : ((JSON.parse(text) as { readonly body?: JsonValue }).body ?? null)
   }
 
-  async #attempt(parts: TogetherParts, { actor, inputs: { options }, read: { content, weak } }: Attempted) {
+  /** Keeps the text in which servers are switched off, as it was, for the rollback. */
+  async #keepOriginal(
+    { registry: { settings } }: TogetherParts,
+    actor: UserActor,
+    id: string,
+    document: JsonValue,
+    { switchedOff }: ImportPlan,
+  ): Promise<void> {
+    if (!switchedOff || switchedOff.text === document) return
+    const original = JSON.stringify({ format: switchedOff.format, text: document })
+    await settings.setUser(actor, actor.userId, {}, { [originalKey(id)]: original })
+  }
+
+  async #withOriginal(plan: ImportPlan, { document, options }: ImportRequest, userId: string): Promise<ImportPlan> {
+    const { switchOff = false } = options
+    if (switchOff === false) return plan
+    return { ...plan, switchedOff: await switchedOriginal(this.#deps, document, plan, switchOff, userId) }
+  }
+
+  async #attempt(parts: TogetherParts, { actor, inputs, read: { content, weak } }: Attempted) {
     const { records, transports } = this.#deps
+    const { document, options } = inputs
     const id = randomUUID()
     const scope = new ImportScope(id, parts, records(parts), { actor, options, transports })
     const items = await new ImportRun(scope).run(content, weak)
     const { source, notCarried, warnings } = content
-    const shown = { source, items, notCarried, warnings }
+    // A text that cannot be changed is found before anything is made.
+    const shown = await this.#withOriginal({ source, items, notCarried, warnings }, inputs, actor.userId)
     const finish = async (planHash: string) => {
+      await this.#keepOriginal(parts, actor, id, document, shown)
       const made = JSON.stringify(scope.made)
       const row = { id, owner_id: actor.userId, source, made, created_at: new Date().toISOString() }
       const owner = { id: actor.userId, name: actor.name, role: actor.role }

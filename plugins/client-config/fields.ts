@@ -7,3 +7,12 @@ export const bearer = ({ key }: Pick<EndpointInfo, 'key'>): string => `Bearer ${
 export const headers = (endpoint: Pick<EndpointInfo, 'key'>): { readonly Authorization: string } => ({
   Authorization: bearer(endpoint),
 })
+
+/** One entry of a file in YAML. A string of JSON is one of YAML too. */
+export function yaml(table: string, first: string, endpoint: EndpointInfo, members: readonly string[]): string {
+  const lines = members.map(line => `    ${line}`)
+  const text = [`${table}:`, first, ...lines, ''].join('\n')
+  return text
+    .replace('$URL', () => JSON.stringify(endpoint.url))
+    .replace('$KEY', () => JSON.stringify(bearer(endpoint)))
+}

@@ -1,5 +1,5 @@
 import type { ClientConfig, EndpointInfo, JsonObject } from 'patchbay/contract'
-import { bearer, headers } from './fields.ts'
+import { headers, yaml } from './fields.ts'
 
 const CLINE = 'Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json'
 
@@ -96,13 +96,4 @@ export const OTHER_CLIENTS: Readonly<Record<string, ClientConfig>> = {
 
 function remote(endpoint: EndpointInfo): JsonObject {
   return { url: endpoint.url, headers: headers(endpoint) }
-}
-
-/** One entry of a file in YAML. A string of JSON is one of YAML too. */
-function yaml(table: string, first: string, endpoint: EndpointInfo, members: readonly string[]): string {
-  const lines = members.map(line => `    ${line}`)
-  const text = [`${table}:`, first, ...lines, ''].join('\n')
-  return text
-    .replace('$URL', () => JSON.stringify(endpoint.url))
-    .replace('$KEY', () => JSON.stringify(bearer(endpoint)))
 }

@@ -1,4 +1,5 @@
 import { type ClientConfig, definePlugin, type EndpointInfo, type JsonObject } from 'patchbay/contract'
+import { AGENTS } from './agents.ts'
 import { bearer, headers } from './fields.ts'
 import { OTHER_CLIENTS } from './other-clients.ts'
 import { words } from './words.zh.ts'
@@ -112,6 +113,7 @@ const CLIENTS: Readonly<Record<string, ClientConfig>> = {
     // LM Studio has nothing that stands for a key: the person writes it.
     deepLink: endpoint => installLink('lmstudio://add_mcp', endpoint, '<ACCESS_KEY>'),
   },
+  ...AGENTS,
   ...OTHER_CLIENTS,
   curl: { label: 'curl', places: [], format: 'shell', entry: curlText },
 }

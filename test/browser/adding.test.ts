@@ -105,6 +105,35 @@ test.each(VIEWS)('a pasted configuration becomes servers: %s', async (_, view, n
   await tab.close()
 })
 
+test('what was saved is switched off in the pasted file, which is given back with the original one', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.open('/servers/new')
+  const before = `{ // mine\n  "mcpServers": {\n    "far": { "url": "http://127.0.0.1:9/mcp" }, // far\n    "stays": { "url": "http://127.0.0.1:9/other" }\n  }\n}\n`
+  await page.fill('#pasted', before)
+  await page.click('button:has-text("Read it")')
+  await page.waitForSelector('.entries li >> nth=1')
+  await page.locator('.entries li', { hasText: 'stays' }).locator('input').uncheck()
+  await page.check('#switch-off')
+  await page.click('button:has-text("Save without testing")')
+  await page.waitForSelector('pb-switched-file')
+  const after = '{ // mine\n  "mcpServers": {\n    // far\n    "stays": { "url": "http://127.0.0.1:9/other" }\n  }\n}\n'
+  expect(await page.textContent('pb-switched-file pre')).toBe(after)
+  for (const [button, name, text] of [
+    ['Download the changed file', 'mcp.json', after],
+    ['Download the original file', 'mcp.original.json', before],
+  ] as const) {
+    const [file] = await Promise.all([page.waitForEvent('download'), page.click(`button:has-text("${button}")`)])
+    expect([file.suggestedFilename(), await Bun.file(await file.path()).text()]).toEqual([name, text])
+  }
+  expect(await axe(tab)).toEqual([])
+  await page.click('a:has-text("Go to the servers")')
+  await page.waitForURL(/\/servers$/)
+  expect((await admin.request('GET', '/api/servers/admin~stays')).status).toBe(404)
+  await admin.ok('DELETE', '/api/servers/admin~far')
+  await tab.close()
+})
+
 test('an address and a program by their forms; what is missing is said at its field', async () => {
   const tab = await openTab(browser, hub, admin)
   const { page } = tab

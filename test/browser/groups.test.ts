@@ -105,6 +105,13 @@ test.each(VIEWS)(
     await tab.open('/groups/new')
     const names = await makeGroup(page, name)
     await page.click('.btn:has-text("Connect a client")')
+    await page.waitForSelector('pb-connect [role=radio]')
+    const { clients } = await admin.ok('GET', `/api/groups/admin~${name}/client-config?client=curl`)
+    // The same clients as REST and the command offer, and the address alone.
+    expect(await page.locator('pb-connect [role=radio]').allTextContents()).toEqual([
+      ...clients.map(({ label }: { label: string }) => label),
+      expect.stringMatching(/Plain URL|纯 URL/),
+    ])
     await page.click('pb-connect [role=radio]:has-text("VS Code")')
     await page.click('pb-connect >> text=Make key')
     const text = page.locator('pb-connect .connect-text')

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of other programs
 /** Entries of other programs' settings as people paste them: each is accepted, and changes to it are shown. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
@@ -68,7 +69,6 @@ test.each<[object, object]>([
   [
     {
       command: 'cmd',
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of the bridge
       args: ['/c', 'npx', '-y', 'mcp-remote', 'https://a.example/mcp', '--header', 'X-Team:${TEAM}', '--debug'],
       env: { TEAM: 'red' },
     },
@@ -228,4 +228,21 @@ test('server.json: a package that the hub cannot start is named', async () => {
   const [found] = await read({ name: 'io.github.ada/box', version: '1.0.0', packages })
   expect(found).toMatchObject({ verdict: 'invalid', name: 'box', pointer: '#/packages' })
   expect(found.error.errors[0].detail).toContain('oci')
+})
+
+test('a reference to a secret of another program is asked for, and its text is no value', async () => {
+  const url = 'https://a.example/mcp'
+  for (const [entry, body] of [
+    [{ url, auth_type: 'api_key', auth_value: 'os.environ/MY_KEY' }, { headers: { 'X-API-Key': '${MY_KEY}' } }],
+    [{ command: 'x', env: { API_KEY: '${{ secrets.MY_KEY }}' } }, { env: { API_KEY: '${MY_KEY}' } }],
+    [{ url, headers: { Authorization: 'Bearer {{MY_KEY}}' } }, { headers: { Authorization: 'Bearer ${MY_KEY}' } }],
+  ] as const) {
+    const found = await one('a', entry)
+    expect([found.verdict, found.error.errors.map(({ code }: { code: string }) => code)]).toEqual([
+      ...['invalid', ['variable_unknown']],
+    ])
+    // What the console fills in: the reference itself, not a mask that stands for a text of the document.
+    expect(found.body).toMatchObject(body)
+    expect(found.places).toBeUndefined()
+  }
 })

@@ -1,7 +1,8 @@
 /** Mail as a real SMTP server accepts it, and the handling of its refusals. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { createServer } from 'node:net'
-import type { AlertMessage, HubError } from '../../core/features/alerts.ts'
+import type { HubError } from '../../core/contract/errors.ts'
+import type { AlertMessage } from '../../core/features/alerts.ts'
 import { createGuardedFetch } from '../../core/outbound/create.ts'
 import { createLookup } from '../../core/outbound/lookup.ts'
 import { resolveHost } from '../../core/outbound/targets.ts'

@@ -83,6 +83,21 @@ const movingGrowths = [
     imported({ mcpServers: { a: command } }, { choices: map(n, at => [`#/mcpServers/s${at}`, 'skip']) }),
   ),
   growth(
+    'a file with its servers switched off',
+    [100, 480],
+    n => imported(JSON.stringify({ mcpServers: map(n, at => [`s${at}`, command]) }), { switchOff: true }),
+    true,
+  ),
+  growth(
+    'pointers of servers to switch off',
+    [100, 480],
+    n =>
+      imported(`mcpServers:\n${many(n, at => `  s${at}: {command: "true"}\n`).join('')}`, {
+        switchOff: many(n, at => `#/mcpServers/s${at}`),
+      }),
+    true,
+  ),
+  growth(
     'TOML',
     [1_000, 30_000],
     n => imported(`${'[mcp_servers.a]\n'.repeat(n / 100)}x = [${'1,'.repeat(n)}1]`),

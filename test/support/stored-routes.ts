@@ -145,7 +145,8 @@ export const STORING: Readonly<Record<string, Send>> = {
         ...{ label: `${round}-${at}${text(50)}`, scopes: many(MEMBERS, of => ({ server: `m${of}` })) },
       }),
     ),
-  'POST /api/import': (client, round) => planned(client, '/api/import', { document: imported(`j${round}`, ENV) }),
+  'POST /api/import': (client, round) =>
+    planned(client, '/api/import', { document: JSON.stringify(imported(`j${round}`, ENV)), switchOff: true }),
   'POST /api/market/templates/{id}/install': (client, round) =>
     each(3, at => planned(client, '/api/market/templates/bundled:memory/install', { name: `k${round}-${at}` })),
   'POST /api/bundles': client => sentBundle(client),

@@ -1,17 +1,14 @@
+import { UnreadableConfig } from '../../config/client-file/config-syntax.ts'
+import { type OffSwitch, type SwitchedText, withoutTakenOver } from '../../config/client-file/switched-off.ts'
+import { syntaxOfFile } from '../../config/client-file/syntaxes.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { quotedWords } from '../../domain/text/quoted-words.ts'
 import { CommandError } from '../arguments.ts'
 import type { HubClient } from '../client.ts'
 import type { CommandIo } from '../io.ts'
 import { plain } from '../output.ts'
-import { UnreadableConfig } from './config-syntax.ts'
 import { importPlaces, presentPlaces } from './import-places.ts'
-import { type OffSwitch, type SwitchedText, switchedOff } from './originals.ts'
 import { type Restored, readOriginal, restore, writeSwitched } from './switched-file.ts'
-import { syntaxOfFile } from './syntaxes.ts'
-
-/** The entries of another hub have this switch. */
-const OF_HUBS: OffSwitch = { field: 'enabled', value: false }
 
 /** The client's file of an import, in which the servers that the hub takes over are switched off. */
 export class Originals {
@@ -32,14 +29,11 @@ export class Originals {
 
   /** Returns the text of the file with the servers of this plan switched off. Throws CommandError for a file that cannot be changed so. */
   async plan({ source, items }: JsonObject): Promise<SwitchedText> {
-    if (source === 'export') throw new CommandError('An export starts no servers: import it without --switch-off')
-    const servers = (Array.isArray(items) ? items.filter(isJsonObject) : []).filter(
-      // The file of this hub itself is such a file too, and all in it is there already.
-      ({ verdict }) => source !== 'hub' || verdict !== 'same',
-    )
-    const own = source === 'hub' ? OF_HUBS : await this.#switchOf(String(source))
+    const taken = Array.isArray(items) ? items.filter(isJsonObject) : []
+    const own = await this.#switchOf(String(source))
     try {
-      return switchedOff(syntaxOfFile(this.#file, this.#before), this.#before, servers, own)
+      const syntax = syntaxOfFile(this.#file, this.#before)
+      return withoutTakenOver(syntax, this.#before, { source: String(source), items: taken, own })
     } catch (error) {
       if (!(error instanceof UnreadableConfig)) throw error
       throw new CommandError(`config_unreadable: ${this.#file}: ${error.message}\nNothing was changed.`)

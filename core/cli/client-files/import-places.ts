@@ -59,6 +59,7 @@ const SECTIONS = new Set([
   'inputs',
   'mcp',
   'context_servers',
+  'amp.mcpServers',
   'serverDefaults',
   'mcpTemplates',
 ])

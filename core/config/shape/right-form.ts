@@ -2,6 +2,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import { mergePatch } from '../../domain/json/merge-patch.ts'
 import { addressOfBridge } from '../../domain/program/bridges.ts'
 import { wrongForm } from '../../domain/program/wrong-form.ts'
+import { withOwnReferences } from './secret-references.ts'
 import { readServerEntry } from './server.ts'
 
 /**
@@ -15,7 +16,7 @@ export function readEntry(
   name: string,
   entry: JsonObject,
 ): { readonly body: JsonObject; readonly warnings: readonly string[] } {
-  const { body, warnings } = readServerEntry(name, entry)
+  const { body, warnings } = readServerEntry(name, withOwnReferences(entry))
   const formed = inRightForm(body)
   return { body: formed.body, warnings: [...warnings, ...formed.warnings] }
 }

@@ -123,11 +123,17 @@ export function withoutEnding({
   return { words: [command.slice(0, -ending.length), ...args], variables, sure, ending }
 }
 
+/** True for the path of one file whose folders have blanks in their names. */
+function isOneFile(text: string): boolean {
+  if (!/^(?:[A-Za-z]:[\\/]|\\\\|\.{0,2}\/)[^"']*\.\w{1,5}$/.test(text)) return false
+  return !/\s(?:-|[A-Za-z]:[\\/]|\\\\|\/|\.|https?:)/.test(text)
+}
+
 /** The only argument of a known program as words, where it holds several. Undefined for other arguments. */
 export function splitArguments({ words: [command = '', ...args], variables }: CommandWords): CommandWords | undefined {
   const [only = ''] = args
   if (args.length !== 1 || !/\S\s+\S/.test(only) || !isKnownProgram(command)) return undefined
-  if (SHELLS.has(baseName(command).toLowerCase())) return undefined
+  if (SHELLS.has(baseName(command).toLowerCase()) || isOneFile(only)) return undefined
   const words = splitWords(only)
   return words.length < 2 ? undefined : { words: [command, ...words], variables }
 }

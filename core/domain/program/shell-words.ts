@@ -11,8 +11,15 @@ const LINE_WORDS = 10_000
 const OPERATORS = '|&;<>()`\n\r'
 
 /**
+ * The beginning of a path of Windows: a drive, a share, a variable, a folder from here, or a file below one. Its backslashes are
+ * separators. Behind a doubled backslash the path is escaped for a shell already, and is read as such.
+ */
+const WINDOWS_PATH =
+  /(?:[A-Za-z]:\\(?!\\)|\\\\[\w.$?-]+\\(?!\\)|%[\w()~]+%\\(?!\\)|\.{1,2}\\(?=[\w.@])|~\\(?=[\w.@])|[\w@.-]+(?:\\[\w@.-]+){0,64}\\[\w@-]+\.[A-Za-z]\w{0,4}(?=["\s]|$))/y
+
+/**
  * Splits a POSIX command line: quotes, escapes, leading variables (`KEY=value npx …`), lines continued by a backslash.
- * Shell features (pipes, redirections, substitutions) are rejected: no shell runs a server's command.
+ * A word that is a path of Windows keeps its backslashes. Shell features (pipes, redirections, substitutions) are rejected: no shell runs a server's command.
  */
 export function shellWords(line: string): ShellWords {
   if (line.length > LINE_CHARACTERS) {
@@ -34,6 +41,8 @@ class Splitter {
   /** The word being read; undefined between words. */
   #word: string | undefined
   #quote: '"' | "'" | undefined
+  /** The word being read is a path of Windows. */
+  #isWindowsPath = false
 
   constructor(text: string) {
     this.#text = text
@@ -51,6 +60,8 @@ class Splitter {
 
   #take(character: string, next: string): string | undefined {
     if (this.#quote === "'" && character !== "'") return this.#append(character)
+    if (this.#word === undefined || this.#word === '' || this.#word.endsWith('=')) this.#beginPath()
+    if (character === '\\' && this.#isWindowsPath && next !== '\n' && next !== '\r') return this.#separator(next)
     if (character === '\\' && (this.#quote === undefined || '"\\$`\n'.includes(next))) return this.#escape(next)
     if (character === this.#quote) {
       this.#quote = undefined
@@ -71,6 +82,18 @@ class Splitter {
     return /\s/.test(character) ? this.#endWord() : this.#append(character)
   }
 
+  #beginPath(): void {
+    WINDOWS_PATH.lastIndex = this.#at
+    this.#isWindowsPath ||= WINDOWS_PATH.test(this.#text)
+  }
+
+  /** A backslash of a path; the last one of a folder in quotes does not escape the quote. */
+  #separator(next: string): undefined {
+    const isInner = next === '"' && this.#quote === '"' && /\S/.test(this.#text.charAt(this.#at + 2))
+    if (isInner) return this.#escape(next)
+    this.#append('\\')
+  }
+
   #escape(next: string): undefined {
     const isLineEnd = next === '\r' && this.#quote === undefined
     if (next !== '\n' && !isLineEnd) this.#append(next)
@@ -84,6 +107,7 @@ class Splitter {
   #endWord(): undefined {
     if (this.#word !== undefined) this.words.push(this.#word)
     this.#word = undefined
+    this.#isWindowsPath = false
   }
 }
 

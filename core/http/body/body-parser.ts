@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import type { SwitchAnswer, SwitchJob } from '../../config/client-file/file-text.ts'
 import type { ImportedDocument } from '../../config/import-document.ts'
 import { parseImportText, type TextFormat, type TextValue } from '../../config/import-text.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
@@ -66,6 +67,13 @@ export class BodyParser {
     const answer = await this.#documents.ask({ kind: 'text', text, format }, sender)
     if (!('text' in answer)) throw new TypeError('The thread answered a text with something else')
     return answer.text
+  }
+
+  /** Runs `switchOff` in the thread of documents; throws `overloaded` as `parse`. */
+  async switchOff(file: SwitchJob, sender: string): Promise<SwitchAnswer> {
+    const answer = await this.#documents.ask({ kind: 'switch-off', file }, sender)
+    if (!('switched' in answer)) throw new TypeError('The thread answered a file with something else')
+    return answer.switched
   }
 
   /**

@@ -1,5 +1,6 @@
 /** A worker that parses large bodies and checks documents, since one of them would block the main thread for everybody. */
 import { Buffer } from 'node:buffer'
+import { switchOff } from '../../config/client-file/file-text.ts'
 import { importText, placeInDocument } from '../../config/import-document.ts'
 import { parseImportText } from '../../config/import-text.ts'
 import { HubError } from '../../contract/errors.ts'
@@ -16,11 +17,16 @@ self.onmessage = ({ data }: MessageEvent<BodyJob>): void => {
   void answer(data).then(found => self.postMessage(found))
 }
 
+async function done(job: BodyJob): Promise<BodyAnswer> {
+  if (job.kind === 'text') return { text: await parseImportText(job.text, job.format) }
+  if (job.kind === 'switch-off') return { switched: switchOff(job.file) }
+  if (job.kind === 'document') return { check: await checkDocumentText(job) }
+  return job.kind === 'body' ? readBody(job) : readImport(job.document)
+}
+
 async function answer(job: BodyJob): Promise<BodyAnswer> {
   try {
-    if (job.kind === 'text') return { text: await parseImportText(job.text, job.format) }
-    if (job.kind === 'document') return { check: await checkDocumentText(job) }
-    return job.kind === 'body' ? readBody(job) : await readImport(job.document)
+    return await done(job)
   } catch (error) {
     if (!(error instanceof HubError)) return { failure: error instanceof Error ? error.message : String(error) }
     // An Error that crosses a port keeps only its message.

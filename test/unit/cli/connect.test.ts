@@ -187,6 +187,12 @@ describe('patchbay connect', () => {
   test.each<[string, string, readonly (string | number)[], string]>([
     ['cline', CLINE, ['mcpServers', 'work'], 'url'],
     ['crush', '.config/crush/crush.json', ['mcp', 'work'], 'url'],
+    ['qwen', '.qwen/settings.json', ['mcpServers', 'work'], 'httpUrl'],
+    ['kiro', '.kiro/settings/mcp.json', ['mcpServers', 'work'], 'url'],
+    ['roo', ROO, ['mcpServers', 'work'], 'url'],
+    ['copilot-cli', '.copilot/mcp-config.json', ['mcpServers', 'work'], 'url'],
+    ['amp', '.config/amp/settings.json', ['amp.mcpServers', 'work'], 'url'],
+    ['hermes', '.hermes/config.yaml', ['mcp_servers', 'work'], 'url'],
     ['opencode', '.config/opencode/opencode.json', ['mcp', 'work'], 'url'],
     ['1mcp', '.config/1mcp/mcp.json', ['mcpServers', 'work'], 'url'],
     ['goose', '.config/goose/config.yaml', ['extensions', 'work'], 'uri'],
@@ -309,6 +315,7 @@ describe('patchbay connect', () => {
 })
 
 const CLINE = '.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json'
+const ROO = '.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json'
 const GOOSE = `# mine
 GOOSE_PROVIDER: openai
 extensions:

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { clientConfig, entryName } from '../../../core/http/routes/groups/group-client-config.ts'
+import importClients from '../../../plugins/import-clients/plugin.ts'
 import { bundledClients } from './doubles.ts'
 
 const url = 'https://hub.example/mcp/daily%20work'
@@ -88,4 +89,40 @@ test.each([
   ['--', 'patchbay'],
 ])('entryName(%p) is %p', (name, wanted) => {
   expect(entryName(name)).toBe(wanted)
+})
+
+/** Programs that an import reads and `connect` does not write. */
+const NOT_WRITTEN: Readonly<Record<string, string>> = {
+  'hub-export': 'an export is no file that a program reads again',
+  OpenClaw: 'its map lies two levels deep, and the program writes the file itself',
+  nanobot: 'its map lies two levels deep (`tools.mcpServers`)',
+  'mcp-proxy': 'a bridge, which serves the hub’s servers to clients and is none itself',
+  deepagents: 'it reads the .mcp.json of a project: `connect claude-code --project` writes that file',
+  'GitHub Copilot': 'its agent takes the text from the settings page of a repository; its command is `copilot-cli`',
+}
+
+test('each program whose files an import reads is written by connect, or has a reason', async () => {
+  const labels = new Set([...clients.values()].map(({ label }) => label))
+  const sources: string[] = []
+  const contribute = (point: string, id: string) => point === 'importSource' && sources.push(id)
+  await importClients.setup({ contribute } as never)
+  expect(sources.length).toBeGreaterThan(5)
+  const docs = await Bun.file(new URL('../../../docs/moving.md', import.meta.url)).text()
+  const [, list = ''] = /- servers of ([\s\S]*?), exports of/.exec(docs) ?? []
+  const [, table = ''] = /\| Whose \|.*\n\|[-|]+\n((?:\|.*\n)+)/.exec(docs) ?? []
+  const rows = table.split('\n').map(row => row.split('|')[1] ?? '')
+  const named = [...list.replaceAll(/\([^)]*\)/g, '').split(','), ...rows.flatMap(row => row.split(','))]
+    .map(name => name.replaceAll(/\s+/g, ' ').trim())
+    .filter(name => name !== '' && !name.startsWith('hubs') && !name.startsWith('for all'))
+  expect(named.length).toBeGreaterThan(25)
+  const unknown = named.filter(name => !labels.has(name) && NOT_WRITTEN[name] === undefined)
+  expect(unknown).toEqual([])
+  expect(sources.filter(id => !clients.has(id) && NOT_WRITTEN[id] === undefined)).toEqual([])
+  // A reason that is no longer needed goes.
+  expect(Object.keys(NOT_WRITTEN).filter(name => labels.has(name) || clients.has(name))).toEqual([])
+})
+
+test('every answer lists all clients', async () => {
+  const { clients: listed } = await config('curl')
+  expect(listed).toEqual([...clients].map(([id, { label }]) => ({ id, label })))
 })

@@ -96,4 +96,16 @@ export const addServer: Readonly<Record<string, string>> = {
   'It may reach the network, as far as granted': '允许它在您获准的范围内访问网络',
   'One a line.': '每行一个。',
   'Use the right form': '使用正确写法',
+  'Switch them off in this file': '在此文件中将其停用',
+  'So that no server runs twice. After the save you get the changed file.':
+    '避免同一服务器运行两次。保存后即可获取修改后的文件。',
+  'The changed file': '修改后的文件',
+  '{names}: off in the text below, so that no server runs twice. Put it in the place of your file, and start its program again.':
+    '{names}：已在下方文本中停用，避免同一服务器运行两次。请用它替换您的文件，然后重新启动对应的程序。',
+  'Download the changed file': '下载修改后的文件',
+  'Download the original file': '下载原始文件',
+  'Go to the servers': '前往服务器列表',
+  'Keep the original file, so that you can go back.': '请保留原始文件，以便恢复。',
+  'On its own machine a file is changed in place, with a copy beside it, by:':
+    '在文件所在的机器上，可用以下命令就地修改并保留副本：',
 }

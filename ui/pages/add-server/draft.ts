@@ -7,6 +7,8 @@ export interface Verdict {
   readonly name: string
   readonly verdict: 'new' | 'exists' | 'invalid' | 'created'
   readonly ref?: string
+  /** Where the document has the entry: a pointer. */
+  readonly at?: string
   readonly body?: Body
   /** Pointer of a masked secret in `body` → its pointer in the document. */
   readonly places?: Readonly<Record<string, string>>
@@ -47,7 +49,7 @@ export interface Position {
 
 const MASK = '••••'
 const PLACEHOLDER = /^(?:<[^<>]+>|YOUR[_-][A-Z0-9_-]+|\{\{[^{}]+\}\})$/
-const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
+const REFERENCE = /\$\{([A-Za-z_][\w.-]*)\}/g
 const SECRET_NAME = /key|token|secret|password|auth/i
 
 /**

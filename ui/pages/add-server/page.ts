@@ -12,6 +12,7 @@ import { fieldText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
 import { type Body, Draft, type IfExists, positionOf, type Verdict } from './draft.ts'
 import { type PbEntry, target, verdictTag } from './entry.ts'
+import { pointersOf, type SwitchedFile, switchedFile } from './original.ts'
 import { pathOf, saveDrafts } from './save.ts'
 import './bundle.ts'
 import './manual.ts'
@@ -28,6 +29,8 @@ export class PbPageAddServer extends PbPage {
     error: { state: true },
     problems: { state: true },
     busy: { state: true },
+    switchOff: { state: true },
+    switched: { state: true },
   }
   declare text: string
   /** Entries found; undefined: nothing was read yet. */
@@ -37,6 +40,12 @@ export class PbPageAddServer extends PbPage {
   declare error: ApiError | undefined
   declare problems: ReadonlyMap<number, ApiError>
   declare busy: boolean
+  /** The saved entries are to be off in the pasted file. */
+  declare switchOff: boolean
+  /** The pasted file with what was saved switched off. */
+  declare switched: SwitchedFile | undefined
+  /** Pointers of the entries that are saved while others were refused. */
+  #saved: readonly string[] = []
   readonly #entry = createRef<PbEntry>()
   #unguard: (() => void) | undefined
 
@@ -45,6 +54,7 @@ export class PbPageAddServer extends PbPage {
     this.text = sessionStorage.getItem(HANDED_OVER) ?? ''
     this.at = 0
     this.problems = new Map()
+    this.switchOff = false
     sessionStorage.removeItem(HANDED_OVER)
     if (this.text !== '') void this.#read()
   }
@@ -59,6 +69,7 @@ export class PbPageAddServer extends PbPage {
   }
 
   override content(): unknown {
+    if (this.switched) return html`<pb-switched-file .file=${this.switched}></pb-switched-file>`
     const way = this.view('way') ?? 'paste'
     const ways = [
       { id: 'paste', label: t('Paste') },
@@ -95,7 +106,16 @@ export class PbPageAddServer extends PbPage {
     if (!drafts) return nothing
     const taken = drafts.filter(draft => draft.taken).length
     return html`<section class="card"><div class="ch line"><h2>${t('Found')}</h2><span class="r s q nw">${plural(taken, '{n} will be added', '{n} will be added')}</span></div>
-      <ul class="list entries">${drafts.map((draft, at) => this.#row(draft, at))}</ul></section>`
+      <ul class="list entries">${drafts.map((draft, at) => this.#row(draft, at))}</ul>${this.#originals(drafts)}</section>`
+  }
+
+  #originals(drafts: readonly Draft[]): unknown {
+    if ((this.view('way') ?? 'paste') !== 'paste' || pointersOf(drafts).length === 0) return nothing
+    const chosen = (event: Event): void => {
+      this.switchOff = (event.target as HTMLInputElement).checked
+    }
+    return html`<div class="cb"><label class="chk"><input type="checkbox" id="switch-off" .checked=${this.switchOff} @change=${chosen}> ${t('Switch them off in this file')}</label>
+      <p class="hint">${t('So that no server runs twice. After the save you get the changed file.')}</p></div>`
   }
 
   #row(draft: Draft, at: number): unknown {
@@ -194,6 +214,7 @@ export class PbPageAddServer extends PbPage {
   }
 
   #show(drafts: readonly Draft[]): void {
+    this.#saved = []
     this.problems = new Map()
     this.drafts = drafts
     this.at = Math.max(
@@ -242,10 +263,18 @@ export class PbPageAddServer extends PbPage {
       this.busy = false
       return
     }
+    // A file that cannot be changed is found before anything is saved.
+    const taken = drafts.filter(draft => draft.taken)
+    const file = await this.#switchedOff(taken)
+    if (file === 'refused') {
+      this.busy = false
+      return
+    }
     const { records, problems } = await saveDrafts(drafts)
     this.busy = false
     this.problems = problems
     if (problems.size > 0) {
+      this.#saved = [...this.#saved, ...pointersOf(drafts.filter((draft, at) => draft.taken && !problems.has(at)))]
       this.at = [...problems.keys()][0] ?? 0
       toast(
         t('{saved} saved, {failed} refused. What was refused is still here.', {
@@ -259,10 +288,23 @@ export class PbPageAddServer extends PbPage {
       return
     }
     this.#unguard?.()
+    this.switched = file
     const [first] = records
+    if (file) return toast(plural(records.length, '{n} server added', '{n} servers added'))
     if (records.length === 1 && first) await router.go(pathOf(first))
     else await router.go('/servers')
     toast(plural(records.length, '{n} server added', '{n} servers added'))
+  }
+
+  async #switchedOff(drafts: readonly Draft[]): Promise<SwitchedFile | 'refused' | undefined> {
+    const pointers = [...this.#saved, ...pointersOf(drafts)]
+    if (!this.switchOff || pointers.length === 0) return undefined
+    try {
+      return await switchedFile(this.text, pointers)
+    } catch (error) {
+      toast(errorText(asApiError(error)))
+      return 'refused'
+    }
   }
 
   /** Tests the present entry if that was not done; other entries connect after saving, and then show their state. */

@@ -28,6 +28,13 @@ interface ClientText {
   readonly command?: string
   readonly link?: string
   readonly note?: string
+  readonly clients: readonly Client[]
+}
+
+/** A client that the hub can configure. */
+interface Client {
+  readonly id: string
+  readonly label: string
 }
 
 interface Key {
@@ -38,17 +45,17 @@ interface Key {
   readonly lastUsedAt?: string
 }
 
-const CLIENTS: readonly (readonly [id: string, name: string, icon: string])[] = [
-  ['claude-desktop', 'Claude Desktop', 'message-square'],
-  ['claude-code', 'Claude Code', 'square-terminal'],
-  ['cursor', 'Cursor', 'text-cursor-input'],
-  ['vscode', 'VS Code', 'code'],
-  ['windsurf', 'Windsurf', 'wind'],
-  ['codex', 'Codex', 'square-chevron-right'],
-  ['gemini', 'Gemini', 'sparkle'],
-  ['curl', 'curl', 'terminal'],
-  ['url', 'URL', 'link'],
-]
+/** Pictures of clients by id; a client without one has a terminal. */
+const PICTURES: Readonly<Record<string, string>> = {
+  'claude-desktop': 'message-square',
+  'claude-code': 'square-terminal',
+  cursor: 'text-cursor-input',
+  vscode: 'code',
+  windsurf: 'wind',
+  codex: 'square-chevron-right',
+  gemini: 'sparkle',
+  url: 'link',
+}
 
 /**
  * Drawer that connects a client to a group: client, key, text to paste, and the wait for the first connection.
@@ -64,6 +71,7 @@ export class PbConnect extends PbElement {
     key: { state: true },
     connected: { state: true },
     making: { state: true },
+    clients: { state: true },
   }
   declare group: GroupRecord
   /** The client; undefined: the drawer is closed. */
@@ -73,19 +81,22 @@ export class PbConnect extends PbElement {
   declare key: Key | undefined
   declare connected: string | undefined
   declare making: boolean
+  /** As the hub lists them; empty until its first answer. */
+  declare clients: readonly Client[]
   #timer: ReturnType<typeof setInterval> | undefined
   readonly #known = new Set<string>()
   #openedAtMs = 0
   readonly #text = new Resource<ClientText>(this, {
     read: async signal => {
       const { endpoint } = this.group
+      const client = this.client === 'url' ? 'curl' : this.client
+      const path = `/api/groups/${segment(refOf(this.group))}/client-config`
+      const read = await api.get<ClientText>(path, { query: { client }, signal })
+      this.clients = read.clients
+      if (this.client !== 'url') return read
       // For any other client: the address, and the header that opens it.
-      if (this.client === 'url')
-        return { endpoint, format: 'shell', text: `${endpoint}\nAuthorization: Bearer ${PLACE}\n` }
-      return api.get(`/api/groups/${segment(refOf(this.group))}/client-config`, {
-        query: { client: this.client },
-        signal,
-      })
+      const text = `${endpoint}\nAuthorization: Bearer ${PLACE}\n`
+      return { endpoint, format: 'shell', text, clients: read.clients }
     },
     key: () => (this.client === undefined ? undefined : [this.client, this.group.id]),
   })
@@ -93,6 +104,11 @@ export class PbConnect extends PbElement {
     read: signal => readAll('/api/keys', {}, signal),
     key: () => (this.client === undefined ? undefined : 'open'),
   })
+
+  constructor() {
+    super()
+    this.clients = []
+  }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback()
@@ -143,16 +159,16 @@ export class PbConnect extends PbElement {
   }
 
   get #name(): string {
-    return CLIENTS.find(([id]) => id === this.client)?.[1] ?? this.client ?? ''
+    return this.clients.find(({ id }) => id === this.client)?.label ?? this.client ?? ''
   }
 
   override render(): unknown {
     return drawer({
       open: this.client !== undefined,
       title: t('Connect a client to {name}', { name: this.group.name }),
-      body: html`<div class="stack"><div class="clients" role="radiogroup" aria-label=${t('Client')} @keydown=${this.#moved}>${CLIENTS.map(
-        ([id, name, image]) =>
-          html`<button type="button" role="radio" aria-checked=${id === this.client ? 'true' : 'false'} tabindex=${id === this.client ? 0 : -1} @click=${() => this.#choose(id)}>${icon(image)}${id === 'url' ? t('Plain URL') : name}</button>`,
+      body: html`<div class="stack"><div class="clients" role="radiogroup" aria-label=${t('Client')} @keydown=${this.#moved}>${this.#offered.map(
+        ({ id, label }) =>
+          html`<button type="button" role="radio" aria-checked=${id === this.client ? 'true' : 'false'} tabindex=${id === this.client ? 0 : -1} title=${label} @click=${() => this.#choose(id)}>${icon(PICTURES[id] ?? 'terminal')}<span class="cut">${label}</span></button>`,
       )}</div>${this.#keyField()}${this.#snippet()}</div>`,
       foot: this.#foot(),
       onClose: () => {
@@ -163,6 +179,11 @@ export class PbConnect extends PbElement {
     })
   }
 
+  /** The hub's clients, and the address alone for any other one. */
+  get #offered(): readonly Client[] {
+    return this.clients.length === 0 ? [] : [...this.clients, { id: 'url', label: t('Plain URL') }]
+  }
+
   #choose(id: string): void {
     this.dispatchEvent(new CustomEvent('pb-client', { detail: id }))
   }
@@ -171,9 +192,10 @@ export class PbConnect extends PbElement {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key]
     if (step === undefined) return
     event.preventDefault()
-    const at = CLIENTS.findIndex(([id]) => id === this.client)
-    const next = (at + step + CLIENTS.length) % CLIENTS.length
-    this.#choose(CLIENTS[next]?.[0] ?? 'claude-desktop')
+    const offered = this.#offered
+    const at = offered.findIndex(({ id }) => id === this.client)
+    const next = (at + step + offered.length) % offered.length
+    this.#choose(offered[next]?.id ?? 'claude-desktop')
     ;[...(event.currentTarget as Element).querySelectorAll<HTMLElement>('button')][next]?.focus()
   }
 

@@ -17,6 +17,8 @@ export interface ClientConfigText {
   /** Opens the client, which adds the group; holds no key. */
   readonly link?: string
   readonly note?: string
+  /** All clients whose configuration can be asked for. */
+  readonly clients: readonly { readonly id: string; readonly label: string }[]
 }
 
 /** Placeholder for the access key, which the hub cannot show again. */
@@ -54,6 +56,7 @@ export async function clientConfig(
     ...(command ? { command: command.map(shellWord).join(' ') } : {}),
     ...(link === undefined ? {} : { link }),
     ...(note === undefined ? {} : { note }),
+    clients: [...clients].map(([id, { label }]) => ({ id, label })),
   }
 }
 

@@ -122,6 +122,9 @@ export const groupClientConfig = z.object({
   command: z.string().optional(),
   link: z.string().optional().meta({ description: 'Opens the client, which adds the group; holds no key' }),
   note: z.string().optional(),
+  clients: z
+    .array(z.object({ id: z.string(), label: z.string() }))
+    .meta({ description: 'All clients whose configuration can be asked for' }),
 })
 
 /** The example in the API document. */
@@ -132,4 +135,5 @@ export const exampleClientConfig = {
   path: '~/.cursor/mcp.json',
   places: [{ path: '~/.cursor/mcp.json' }, { path: '.cursor/mcp.json' }],
   text: '{"mcpServers":{"daily":{"url":"http://127.0.0.1:3000/mcp/daily","headers":{"Authorization":"Bearer <ACCESS_KEY>"}}}}\n',
+  clients: [{ id: 'cursor', label: 'Cursor' }],
 }

@@ -52,9 +52,21 @@ const body = z
     group: z.string().max(1_024).optional().meta({
       description: 'The group that the imported servers join, `name` or `owner~name`; it is made if it is not there',
     }),
+    switchOff: z
+      .union([z.boolean(), z.array(z.string().max(1_024)).max(MOST_CHOICES)])
+      .default(false)
+      .meta({
+        description:
+          'Answers the text of the file with its servers switched off, so that none runs twice: those that the import takes ' +
+          'over, or those at these pointers. The document is then a text',
+      }),
     off: z.boolean().default(false).meta({ description: 'Switches all imported servers and assistant endpoints off' }),
   })
   .meta({ examples: [{ document: { mcpServers: { time: { command: 'uvx', args: ['mcp-server-time'] } } } }] })
+
+const place = z.object({ path: z.string(), os: z.enum(['mac', 'windows', 'linux']).optional() })
+
+const originalText = z.object({ format: z.enum(['json', 'toml', 'yaml']), text: z.string() })
 
 /** Names of the kinds of records of plugins. */
 const PLUGIN_KIND = /^[a-z0-9-]+\.[a-z0-9-]+$/
@@ -87,6 +99,18 @@ function answersOf(kinds: RecordKinds) {
     items: z.array(item),
     notCarried: z.array(z.object({ pointer: z.string(), what: z.string(), instead: z.string() })),
     warnings: z.array(z.string()),
+    switchedOff: originalText
+      .extend({
+        places: z
+          .array(place)
+          .meta({ description: 'Where the program keeps the file; empty where many programs have such a one' }),
+        off: z.array(z.string()).meta({ description: 'The servers that the text switches off or leaves out' }),
+        left: z
+          .array(z.object({ name: z.string(), why: z.string() }))
+          .meta({ description: 'The servers that stay on' }),
+      })
+      .optional()
+      .meta({ description: 'With `switchOff`: put this text in the place of the file' }),
   })
   return { plan, part: z.object({ kind, name: z.string() }) }
 }
@@ -190,7 +214,6 @@ function listRoute({ imports }: ImportRoutesDeps): Route {
 }
 
 function sourcesRoute({ importSources, clientConfigs }: ImportRoutesDeps): Route {
-  const place = z.object({ path: z.string(), os: z.enum(['mac', 'windows', 'linux']).optional() })
   const off = z
     .object({ field: z.string(), value: z.boolean() })
     .optional()
@@ -242,6 +265,9 @@ function rollbackRoute({ imports, registry, kinds }: ImportRoutesDeps): Route {
           restored: z.array(part),
           kept: z.array(part.extend({ why: z.string() })),
           gone: z.array(part),
+          original: originalText
+            .optional()
+            .meta({ description: 'The file as it was before the import switched servers off in it' }),
         }),
         example: {
           removed: [{ kind: 'server', name: 'time' }],

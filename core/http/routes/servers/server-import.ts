@@ -135,6 +135,7 @@ const verdictSchema = z.object({
   writtenName: z.string().optional().meta({ description: 'The name in the document, where it cannot be a server’s' }),
   verdict: z.enum(['new', 'exists', 'invalid', 'created']),
   ref: z.string().optional().meta({ description: 'Of the server that was created or exists' }),
+  at: z.string().optional().meta({ description: 'Where a document has the entry: a pointer from `#` on' }),
   body: anyObject.optional().meta({ description: 'What would be created, its secrets masked; with `dryRun` only' }),
   places: z
     .record(z.string(), z.string())
@@ -225,6 +226,7 @@ export interface Verdict {
   readonly writtenName?: string
   readonly verdict: 'new' | 'exists' | 'invalid' | 'created'
   readonly ref?: string
+  readonly at?: string
   readonly body?: JsonObject
   readonly places?: Readonly<Record<string, string>>
   readonly warnings?: readonly string[]
@@ -240,8 +242,9 @@ async function takeOver(
   dryRun: boolean,
 ): Promise<Verdict> {
   const verdict = await judged(deps, actor, info, entry, dryRun)
-  const { writtenName, warnings } = entry
-  return { ...verdict, ...(writtenName === undefined ? {} : { writtenName }), ...(warnings ? { warnings } : {}) }
+  const { writtenName, warnings, place } = entry
+  const at = place && dryRun ? { at: place.pointer } : {}
+  return { ...verdict, ...at, ...(writtenName === undefined ? {} : { writtenName }), ...(warnings ? { warnings } : {}) }
 }
 
 async function judged(
@@ -284,11 +287,11 @@ function preview({ transports }: ServerImportDeps, entry: ImportedEntry): Pick<V
   return { body: shown, ...(secrets.length === 0 ? {} : { places }) }
 }
 
-/** A header such as `Bearer ${TOKEN}`: the variable holds the secret, and the form needs the reference to ask for it. */
-const SCHEME_AND_VARIABLE = /^(?:Bearer|Basic|Token) +\$\{[A-Za-z_]\w*\}$/i
+/** A value such as `Bearer ${TOKEN}`: the variable holds the secret, and the form needs the reference to ask for it. */
+const SCHEME_AND_VARIABLE = /^(?:(?:Bearer|Basic|Token) +)?\$\{[A-Za-z_][\w.-]*\}$/i
 
 function namesVariable(body: JsonObject, pointer: string): boolean {
-  const text = pointer.startsWith('/headers/') ? valueAt(body, pointer) : undefined
+  const text = /^\/(?:headers|env)\//.test(pointer) ? valueAt(body, pointer) : undefined
   return typeof text === 'string' && SCHEME_AND_VARIABLE.test(text)
 }
 

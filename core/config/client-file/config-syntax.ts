@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { Path } from '../jsonc-edit.ts'
 
 /** A client's file that cannot be read, or in which an entry cannot be set without touching more. */
 export class UnreadableConfig extends Error {}
@@ -14,6 +15,12 @@ export interface ConfigEntry {
   readonly list?: boolean
 }
 
+/** Another value at a path; undefined removes what is there. */
+export interface ConfigChange {
+  readonly path: Path
+  readonly value: JsonValue | undefined
+}
+
 /** Reads and changes the files of a client. Each changed text is parsed again, to check that only the wanted entry differs. */
 export interface ConfigSyntax {
   /** The whole file. Throws UnreadableConfig. */
@@ -26,6 +33,9 @@ export interface ConfigSyntax {
   write(text: string, entry: Pick<ConfigEntry, 'table' | 'name'>, value: ConfigEntry | undefined): string
   /** Returns the entry with its own text, as written in the file. */
   entryOf(text: string, table: string, name: string): ConfigEntry | undefined
-  /** The text with another value at a path, or without it; everything else stays as it is written. Throws UnreadableConfig. */
-  set(text: string, path: readonly (string | number)[], value: JsonValue | undefined): string
+  /**
+   * The text with these changes; everything else stays as it is written. Each path is one of the given text. An object gets one
+   * new member at most. The time grows with the text and the number of changes, not with their product. Throws UnreadableConfig.
+   */
+  change(text: string, changes: readonly ConfigChange[]): string
 }

@@ -1,7 +1,7 @@
-import { sameJson } from '../../config/jsonc-edit.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { pointerPath } from '../../domain/json/json-pointer.ts'
-import type { ConfigSyntax } from './config-syntax.ts'
+import { type Path, sameJson } from '../jsonc-edit.ts'
+import { type ConfigChange, type ConfigSyntax, UnreadableConfig } from './config-syntax.ts'
 
 /** A member of a client's entries that switches a server off. */
 export interface OffSwitch {
@@ -18,8 +18,6 @@ export interface SwitchedText {
   readonly left: readonly { readonly name: string; readonly why: string }[]
 }
 
-type Path = readonly (string | number)[]
-
 /** Switches that an entry may have, whatever its client: used where the entry has one already. */
 const USUAL: readonly OffSwitch[] = [
   { field: 'disabled', value: true },
@@ -27,11 +25,31 @@ const USUAL: readonly OffSwitch[] = [
   { field: 'isActive', value: false },
 ]
 
+/** The plan of an import, and the switch that its program has for servers. */
+export interface TakenOver {
+  /** The program, or `hub`, `export`, or `client` for a map of servers that many programs have. */
+  readonly source: string
+  readonly items: readonly JsonObject[]
+  readonly own: OffSwitch | undefined
+}
+
+/** The entries of another hub have this switch. */
+const OF_HUBS: OffSwitch = { field: 'enabled', value: false }
+
+/** The text without the servers that an import took over. Throws UnreadableConfig. */
+export function withoutTakenOver(syntax: ConfigSyntax, text: string, { source, items, own }: TakenOver): SwitchedText {
+  if (source === 'export') throw new UnreadableConfig('an export starts no servers, so none can be switched off in it')
+  if (source !== 'hub') return switchedOff(syntax, text, items, own)
+  // The file of this hub itself is such a file too, and all in it is there already.
+  const others = items.filter(({ verdict }) => verdict !== 'same')
+  return switchedOff(syntax, text, others, OF_HUBS)
+}
+
 /**
  * The text without the servers that an import took over: each is switched off by the client's own switch, or by one that its
  * entry has; without such a switch its entry is removed. `items`: of the plan of an import. Throws UnreadableConfig.
  */
-export function switchedOff(
+function switchedOff(
   syntax: ConfigSyntax,
   text: string,
   items: readonly JsonObject[],
@@ -40,22 +58,20 @@ export function switchedOff(
   const value = syntax.value(text)
   const off: string[] = []
   const left: { name: string; why: string }[] = []
-  let changed = text
-  // From the end, so that the places of others in a list stay.
-  for (const item of items.filter(({ kind }) => kind === 'server').toReversed()) {
+  const changes = new Map<string, ConfigChange>()
+  for (const item of items.filter(({ kind }) => kind === 'server')) {
     const name = String(item.name)
     const why = stays(item)
     const path = placeOf(value, String(item.pointer))
-    if (why !== undefined) left.unshift({ name, why })
-    else if (path === undefined) left.unshift({ name, why: 'its entry has no place of its own in the file' })
+    if (why !== undefined) left.push({ name, why })
+    else if (path === undefined) left.push({ name, why: 'its entry has no place of its own in the file' })
     else {
-      const before = changed
-      for (const place of [path, ...equalPlaces(value, path)])
-        changed = withoutServer(syntax, changed, value, place, own)
-      if (changed !== before) off.unshift(name)
+      const places = [path, ...equalPlaces(value, path)].flatMap(place => withoutServer(value, place, own) ?? [])
+      for (const change of places) changes.set(JSON.stringify(change.path), change)
+      if (places.length > 0) off.push(name)
     }
   }
-  return { text: changed, off, left }
+  return { text: changes.size === 0 ? text : syntax.change(text, [...changes.values()]), off, left }
 }
 
 /** Why the client keeps the server; undefined: the hub runs it. */
@@ -97,16 +113,10 @@ function equalPlaces(value: JsonObject, path: Path): readonly Path[] {
   })
 }
 
-function withoutServer(
-  syntax: ConfigSyntax,
-  text: string,
-  value: JsonObject,
-  path: Path,
-  own: OffSwitch | undefined,
-): string {
+/** The change that switches an entry off; undefined: it is off. */
+function withoutServer(value: JsonObject, path: Path, own: OffSwitch | undefined): ConfigChange | undefined {
   const entry = valueAt(value, path)
-  if (!isJsonObject(entry)) return syntax.set(text, path, undefined)
-  const known = own ?? USUAL.find(({ field }) => typeof entry[field] === 'boolean')
-  if (known === undefined) return syntax.set(text, path, undefined)
-  return entry[known.field] === known.value ? text : syntax.set(text, [...path, known.field], known.value)
+  const known = isJsonObject(entry) ? (own ?? USUAL.find(({ field }) => typeof entry[field] === 'boolean')) : undefined
+  if (!isJsonObject(entry) || known === undefined) return { path, value: undefined }
+  return entry[known.field] === known.value ? undefined : { path: [...path, known.field], value: known.value }
 }

@@ -1,7 +1,8 @@
 import { extname } from 'node:path'
 import type { ConfigSyntax } from './config-syntax.ts'
-import { JSON_CONFIG, TOML_CONFIG } from './connect-text.ts'
-import { YAML_CONFIG } from './yaml-text.ts'
+import { JSON_CONFIG } from './json-config.ts'
+import { TOML_CONFIG } from './toml-config.ts'
+import { YAML_CONFIG } from './yaml-config.ts'
 
 /** The syntax of a client's file by its format: `json`, `toml` or `yaml`. */
 export function syntaxOf(format: string): ConfigSyntax {

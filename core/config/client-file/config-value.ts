@@ -1,24 +1,37 @@
-import { sameJson } from '../../config/jsonc-edit.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import { UnreadableConfig } from './config-syntax.ts'
-
-type Path = readonly (string | number)[]
+import { type Path, sameJson } from '../jsonc-edit.ts'
+import { type ConfigChange, UnreadableConfig } from './config-syntax.ts'
 
 /** The changed text, once it is certain that it means what was meant and nothing else. */
 export function checked(
   before: JsonObject,
   parse: (text: string) => JsonObject,
-  path: Path,
-  value: JsonValue | undefined,
+  changes: readonly ConfigChange[],
   text: string,
 ): string {
-  const meant = withValue(before, path, value)
-  const parent = path.slice(0, -1)
+  // Values are set first, then items of a list are removed from its end: so each path is still the one of the given text.
+  const [removals, settings] = [changes.filter(isRemoval), changes.filter(change => !isRemoval(change))]
+  const ordered = [...settings, ...removals.toSorted((one, other) => lastIndex(other) - lastIndex(one))]
+  const meant = ordered.reduce<JsonValue>((value, change) => withValue(value, change.path, change.value), before)
   const after = parsed(parse, text)
   // A table that lost its last entry may be gone, and one that had no value may stay so.
-  const fits = after !== undefined && sameJson(withoutEmpty(after, parent), withoutEmpty(meant, parent))
-  if (fits) return text
-  throw new UnreadableConfig(`"${path.join('.')}" cannot be changed without changing more: change it by hand`)
+  const parents = new Map(changes.map(({ path }) => [path.slice(0, -1).join('\0'), path.slice(0, -1)]))
+  const stripped = (value: JsonValue): JsonValue => [...parents.values()].reduce(withoutEmpty, value)
+  if (after !== undefined && sameJson(stripped(after), stripped(meant))) return text
+  const [first] = changes
+  const more = changes.length > 1 ? ` and ${changes.length - 1} more` : ''
+  throw new UnreadableConfig(
+    `"${first?.path.join('.')}"${more} cannot be changed without changing more: change it by hand`,
+  )
+}
+
+function isRemoval({ value }: ConfigChange): boolean {
+  return value === undefined
+}
+
+function lastIndex({ path }: ConfigChange): number {
+  const last = path.at(-1)
+  return typeof last === 'number' ? last : -1
 }
 
 function parsed(parse: (text: string) => JsonObject, text: string): JsonObject | undefined {
