@@ -1,5 +1,5 @@
 import { HubError } from '../contract/errors.ts'
-import { isJsonObject, type JsonObject } from '../contract/json.ts'
+import { isJsonObject } from '../contract/json.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
 import type { ExtensionPoints, McpMiddleware, TransportContribution } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
