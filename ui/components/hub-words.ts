@@ -18,6 +18,13 @@ function sentences(): Readonly<Record<string, string>> {
     ),
     'is being looked at, whether it asks its client': t('is being looked at, whether it asks its client'),
     'was not seen to ask its client: one process for all': t('was not seen to ask its client: one process for all'),
+    'was not seen to ask its client: one connection for all': t(
+      'was not seen to ask its client: one connection for all',
+    ),
+    'may serve one connection at a time: one connection for all': t(
+      'may serve one connection at a time: one connection for all',
+    ),
+    'serves one connection at a time: all share it': t('serves one connection at a time: all share it'),
     'was not yet looked at: one process for all': t('was not yet looked at: one process for all'),
     'Its authors do not maintain it any more': t('Its authors do not maintain it any more'),
     'It downloads a package when it first starts': t('It downloads a package when it first starts'),
