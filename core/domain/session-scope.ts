@@ -47,7 +47,9 @@ export interface ServerFace {
   readonly kind?: 'process' | 'remote' | 'answers' | undefined
   /** True when it serves one connection at a time, which all share. */
   readonly single?: boolean
-  /** For a program: the callers by which the hub finds out whether it sends requests. */
+  /** True where a second connection may end the server: it opens once the server was seen to ask. */
+  readonly fragile?: boolean
+  /** For a program, or a fragile server: the callers by which the hub finds out whether it sends requests. */
   readonly trials?: AskTrials
 }
 
@@ -59,20 +61,20 @@ export function canBeAsked({ sampling, elicitation, roots }: JsonObject): boolea
 /**
  * True when a client session needs a dedicated connection, since only that shows which client a server's request is for. As
  * configured; with `auto`, when the client supports a request that the server is known to send, or any request of a remote
- * server, or when it takes part in finding out whether a program sends any. A modern server puts its requests into its results,
- * which are never ambiguous.
+ * server that is not fragile, or when it takes part in finding out whether the server sends any. A modern server puts its
+ * requests into its results, which are never ambiguous.
  */
 export function needsOwnConnection(
   { session = 'auto' }: Pick<ServerRecord, 'session'>,
   { id, capabilities }: Pick<ConnectionCaller, 'id' | 'capabilities'>,
-  face: Pick<ServerFace, 'era' | 'serverRequests' | 'kind' | 'single' | 'trials'>,
+  face: Pick<ServerFace, 'era' | 'serverRequests' | 'kind' | 'single' | 'fragile' | 'trials'>,
 ): boolean {
   if (session !== 'auto') return session !== 'shared'
   // Members of `face` are computed when read; most clients support no server requests.
   if (!canBeAsked(capabilities) || face.era !== 'legacy' || face.single) return false
-  // A remote one needs no process, so it is used before the server's first request to a client.
-  if (face.kind === 'remote' || face.serverRequests.some(capability => capabilities[capability] !== undefined))
-    return true
+  // A connection to a remote server costs no process, so it is opened before the server's first request to a client.
+  const isKnownToAsk = face.serverRequests.some(capability => capabilities[capability] !== undefined)
+  if (isKnownToAsk || (face.kind === 'remote' && !face.fragile)) return true
   return face.trials?.has(id) === true
 }
 

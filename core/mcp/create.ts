@@ -21,6 +21,7 @@ import { Pages, type Sealer } from './call/pages.ts'
 import { Router } from './call/router.ts'
 import { Skills } from './call/skills.ts'
 import { ExtensionTasks } from './call/tasks/extension-tasks.ts'
+import { TaskFollower } from './call/tasks/task-follower.ts'
 import { TaskTable } from './call/tasks/task-table.ts'
 import { Tasks } from './call/tasks/tasks.ts'
 import { type Changes, createChanges } from './changes/create.ts'
@@ -115,7 +116,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const requestEnded: RequestEnded = (method, era, word) =>
     deps.requestEnded?.(router.has(method) ? method : 'other', era, word)
   const legacy = createLegacySide({ ...base, router, requestEnded, scopeChanged, scopeEnded })
-  const modern = createModernSide({ ...base, router, requestEnded, changes })
+  const modern = createModernSide({ ...base, router, requestEnded, changes, tasks: calls.follower })
   const principals = new Principals()
   const inner = new PathClients({ ...base, router, principals, scopeChanged, scopeEnded })
   const endpoint = new HttpEndpoint({
@@ -227,7 +228,8 @@ function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table }: Call
     sharedNotice: (serverId, sessionId, method, params) => fanout.notice(serverId, sessionId, method, params),
     recordUrlElicitation: (sessionId, serverId, id) => fanout.recordUrlElicitation(sessionId, serverId, id),
   })
-  const tasks = new Tasks(table, forwarder, new ExtensionTasks(table, forwarder, deps.sealer, now))
+  const extension = new ExtensionTasks(table, forwarder, deps.sealer, now)
+  const tasks = new Tasks(table, forwarder, extension)
   const { middlewares, watch, recordCall } = deps
   const router = new Router(
     { forwarder, middlewares, watch, recordCall, now, refusals, tasks, tracer: deps.tracer },
@@ -241,5 +243,5 @@ function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table }: Call
       'logging/setLevel': levels.route,
     },
   )
-  return { router, directCalls, refusals }
+  return { router, directCalls, refusals, follower: new TaskFollower(extension) }
 }

@@ -30,6 +30,20 @@ export interface SuiteRun {
   readonly failures: ReadonlyMap<string, readonly string[]>
 }
 
+/** The scenarios of the tasks extension, which the suite runs and does not count. */
+export function taskScenarios(): readonly string[] {
+  const yaml = readFileSync(join(PACKAGE, 'requirements/2026-07-28.yaml'), 'utf8')
+  return [...yaml.matchAll(/^\s+- scenario: (tasks-[\w-]+)$/gm)].map(match => match[1] ?? '')
+}
+
+/** Runs one scenario of the server leg, also one that belongs to an extension. */
+export async function runServerScenario(url: string, scenario: string): Promise<SuiteRun> {
+  const chosen = ['--scenario', scenario, '--spec-version', '2026-07-28', '--force']
+  const run = await runProgram(['server', '--url', url, ...chosen])
+  const [, passed = 0, failed = 0] = /^Passed: (\d+)\/\d+, (\d+) failed/m.exec(run.output) ?? []
+  return { ...run, scenarios: new Map([[scenario, { passed: Number(passed), failed: Number(failed) }]]) }
+}
+
 /** The names in the suite's own list of what a revision requires of a side, and what the project adds. */
 export function requiredScenarios(leg: Leg, revision: Requirements): readonly string[] {
   const yaml = readFileSync(join(PACKAGE, `requirements/${revision}.yaml`), 'utf8')

@@ -8,6 +8,7 @@ import { type Client, type Hub, LOOPBACK, stdioFixture } from '../support/hub.ts
 import { startOnline } from '../support/online-hub.ts'
 import { atLeast } from '../support/pace.ts'
 import { type Program, startProgram } from '../support/program.ts'
+import { SseReader } from '../support/raw-mcp.ts'
 import { callText, failureOf } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
@@ -234,6 +235,66 @@ describe('a server with the tasks extension, for clients that declare it', () =>
     const client = await raw('/mcp/work')
     const { result } = await client.call('tools/call', { name: 'greet', arguments: { name: 'Ann' } }, { capabilities })
     expect(result).toMatchObject({ resultType: 'complete', content: [{ text: 'Hello, Ann!' }] })
+  }, 120_000)
+
+  test('a listen stream says how tasks go on, at one server and in a group, until they are over', async () => {
+    for (const [path, names] of [
+      ['/mcp/work', ['slow_compute', 'confirm_delete']],
+      ['/mcp/pair', ['work_slow_compute', 'twin_confirm_delete']],
+    ] as const) {
+      const client = await raw(path)
+      const [slow, asks] = await Promise.all([
+        create(client, names[0], { seconds: 0.6, label: 'heard' }),
+        create(client, names[1], { filename: 'h.txt' }),
+      ])
+      const wanted = { notifications: { taskIds: [slow.taskId, 'task-1', asks.taskId] } }
+      const abort = new AbortController()
+      const sent = { capabilities, id: 'follows', signal: abort.signal }
+      const stream = new SseReader(await client.send('subscriptions/listen', wanted as never, sent))
+      const first = await stream.message()
+      expect(first).toMatchObject({ method: 'notifications/subscriptions/acknowledged' })
+      expect(first?.params?.notifications).toEqual({ taskIds: [slow.taskId, asks.taskId] } as never)
+      const heard: Record<string, never>[] = []
+      const ended = (id: unknown) => heard.some(task => task.taskId === id && task.status === 'completed')
+      while (!ended(slow.taskId) || !ended(asks.taskId)) {
+        const { method, params } = (await stream.message()) as never as {
+          method: string
+          params: Record<string, never>
+        }
+        expect(method).toBe('notifications/tasks')
+        expect(params._meta).toMatchObject({ 'io.modelcontextprotocol/subscriptionId': 'follows' })
+        expect(params).not.toHaveProperty('resultType')
+        heard.push(params)
+        if (params.status !== 'input_required') continue
+        const inputResponses = { confirm: { action: 'accept', content: { confirm: true } } }
+        await client.call('tasks/update', { taskId: asks.taskId, inputResponses } as never, { capabilities })
+      }
+      const of = (id: unknown) => heard.filter(({ taskId }) => taskId === id)
+      expect(of(slow.taskId)[0]).toMatchObject({ status: 'working', statusMessage: 'works on heard' })
+      expect(of(slow.taskId).length).toBe(2)
+      expect(JSON.stringify(of(slow.taskId).at(-1)?.result)).toContain('slow_compute heard done')
+      expect(of(asks.taskId)[0]).toMatchObject({ inputRequests: { confirm: { method: 'elicitation/create' } } })
+      abort.abort()
+    }
+  }, 120_000)
+
+  test('tasks of others are not followed, and a client that did not declare tasks is refused', async () => {
+    const own = await raw('/mcp/work')
+    const { taskId } = await create(own, 'slow_compute', LONG)
+    const listen = { notifications: { taskIds: [taskId] } } as never
+    expect(await own.call('subscriptions/listen', listen)).toMatchObject({
+      error: { code: -32021, data: { requiredCapabilities: capabilities } },
+    })
+    const odd = { notifications: { taskIds: 'all' } } as never
+    expect(await own.call('subscriptions/listen', odd, { capabilities })).toMatchObject({ error: { code: -32602 } })
+    for (const client of [await raw(`/mcp/@${ann.name}/work`, bob), await raw('/mcp/pair')]) {
+      const abort = new AbortController()
+      const sent = { capabilities, signal: abort.signal }
+      const stream = new SseReader(await client.send('subscriptions/listen', listen, sent))
+      expect((await stream.message())?.params?.notifications).toEqual({ taskIds: [] })
+      abort.abort()
+    }
+    await own.call('tasks/cancel', { taskId } as never, { capabilities })
   }, 120_000)
 
   test('the client of the ext-tasks package runs a tool through the hub', async () => {

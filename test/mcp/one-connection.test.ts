@@ -60,6 +60,8 @@ function placeOf(name: string): Place {
 
 const serverInfo = { name: 'single', version: '1' }
 const tools = ['where'].map(name => ({ name, inputSchema: { type: 'object' } }))
+/** Streams of clients with roots, which the server asks for. Others never have a second stream. */
+const rooted = new Set<string>()
 
 function resultOf(method: string, session: string): object {
   if (method === 'initialize') return { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo }
@@ -104,12 +106,15 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     return void response.writeHead(200).end()
   }
   if (request.method !== 'POST') return void response.writeHead(405).end()
-  const { id, method } = JSON.parse(body)
+  const { id, method, params } = JSON.parse(body)
   if (sse) {
     const session = url.searchParams.get('session') ?? ''
+    if (params?.capabilities?.roots) rooted.add(session)
     const stream = place.open.get(FORMS[name]?.second === 'overwrites' ? place.latest : session)
     response.writeHead(stream ? 202 : 404).end()
-    if (id === undefined || !stream) return
+    if (method === 'notifications/initialized' && rooted.has(session))
+      stream?.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 'r', method: 'roots/list' })}\n\n`)
+    if (id === undefined || method === undefined || !stream) return
     return void stream.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result: resultOf(method, session) })}\n\n`)
   }
   let session: string | undefined = String(request.headers['mcp-session-id'])

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Client as NewerClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
+import { LIMITS } from '../../core/config/limits.ts'
 import { type Client, type Hub, stdioFixture } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
 import { failureOf } from '../support/servers.ts'
@@ -12,9 +13,18 @@ const opened: NewerClient[] = []
 
 beforeAll(async () => {
   const skills = (name: string, era: string) => ({ ...stdioFixture('skills', { NAMED: name }), era })
+  const paged = (name: string, count: number, way = '') =>
+    stdioFixture('paged-skills', { NAMED: name, COUNT: String(count), WAY: way })
   const settings = {
-    mcpServers: { one: skills('one', 'modern'), two: skills('two', 'legacy'), plain: stdioFixture('echo') },
+    mcpServers: {
+      ...{ one: skills('one', 'modern'), two: skills('two', 'legacy'), plain: stdioFixture('echo') },
+      ...{ many: paged('many', 1_255), more: paged('more', 123), none: paged('none', 0) },
+      ...{ repeats: paged('r', 40, 'repeats'), fails: paged('f', 40, 'fails'), endless: paged('e', 0, 'endless') },
+    },
     groups: [
+      { name: 'paged', members: ['many', 'none', 'more'] },
+      { name: 'idle', members: ['endless', 'more'] },
+      { name: 'odd', members: ['repeats', 'fails', 'more'] },
       { name: 'both', members: ['one', 'two', 'plain'] },
       { name: 'none', members: ['plain'] },
     ],
@@ -73,3 +83,61 @@ test('a group without skills declares none, and answers as to an unknown method'
   for (const method of ['skills/list', 'skills/get', 'resources/directory/read'])
     expect((await modern.call(method, { uri: 'skill://one/refunds' })).error?.code).toBe(-32601)
 })
+
+/** All pages of a list, with the number of skills on each. */
+async function pagesOf(path: string): Promise<{ readonly uris: string[]; readonly sizes: number[]; cursor: string }> {
+  const modern = new RawModern(hub, path, await ann.mcpKey())
+  const uris: string[] = []
+  const sizes: number[] = []
+  let cursor: string | undefined
+  let last = ''
+  do {
+    const { result, error } = await modern.call('skills/list', cursor === undefined ? {} : { cursor })
+    if (error) throw new Error(JSON.stringify(error))
+    const page = (result.skills as { uri: string }[]).map(({ uri }) => uri)
+    uris.push(...page)
+    sizes.push(page.length)
+    cursor = result.nextCursor
+    last = cursor ?? last
+  } while (cursor !== undefined && sizes.length < 100)
+  return { uris, sizes, cursor: last }
+}
+
+test('the pages of the members of a group follow one another, each skill once', async () => {
+  const { uris, sizes, cursor } = await pagesOf('/mcp/paged')
+  expect(uris).toHaveLength(1_255 + 123)
+  expect(new Set(uris).size).toBe(uris.length)
+  expect([uris[0], uris.at(-1)]).toEqual(['skill://many/many-0/SKILL.md', 'skill://more/more-122/SKILL.md'])
+  // A page of the hub ends with the page of a member that fills it.
+  expect(sizes.length).toBeGreaterThan(1)
+  expect(Math.max(...sizes)).toBeLessThan(LIMITS.pageItems + 10)
+  const single = await pagesOf('/mcp/many')
+  expect(single.uris).toHaveLength(1_255)
+  expect(single.uris[0]).toBe('skill://many-0/SKILL.md')
+  const other = new RawModern(hub, '/mcp/odd', await ann.mcpKey())
+  for (const foreign of [cursor, 'nothing'])
+    expect((await other.call('skills/list', { cursor: foreign })).error).toMatchObject({
+      code: -32602,
+      data: { code: 'cursor_invalid' },
+    })
+}, 60_000)
+
+test('a member with empty pages without end costs a page at most 100 requests', async () => {
+  const modern = new RawModern(hub, '/mcp/idle', await ann.mcpKey())
+  const first = (await modern.call('skills/list')).result
+  const second = (await modern.call('skills/list', { cursor: first.nextCursor })).result
+  expect([first.skills, second.skills]).toEqual([[], []])
+  // Each page of that server is named by the number of pages before it.
+  const answer = await ann.ok('POST', '/api/servers/endless/tools/pages/call', {})
+  expect(answer.result.content[0].text).toBe('200')
+}, 60_000)
+
+test('a member that names one cursor again, or fails, ends its part of the list alone', async () => {
+  const { uris } = await pagesOf('/mcp/odd')
+  const of = (name: string) => uris.filter(uri => uri.startsWith(`skill://${name}/`)).length
+  expect({ repeats: of('repeats'), fails: of('fails'), more: of('more') }).toEqual({
+    repeats: 20,
+    fails: 10,
+    more: 123,
+  })
+}, 60_000)

@@ -23,6 +23,7 @@ export const EVENT_CASES: readonly EventCase[] = [
   { name: 'start', event: { type: 'start' } },
   { name: 'stop', event: { type: 'stop', reason: { code: 'stopped', message: 'By hand' } } },
   { name: 'restart', event: { type: 'restart' } },
+  { name: 'give-way', event: { type: 'give-way' } },
   { name: 'refresh', event: { type: 'refresh' } },
   { name: 'enabled', event: { type: 'enabled' } },
   { name: 'configured: as before', event: { type: 'configured', differs: false, listsKept: true, lazy: true } },

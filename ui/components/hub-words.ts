@@ -19,6 +19,13 @@ function sentences(): Readonly<Record<string, string>> {
     ),
     'is being checked for server requests': t('is being checked for server requests'),
     'was not seen to ask its client: one process for all': t('was not seen to ask its client: one process for all'),
+    'was not seen to ask its client: one connection for all': t(
+      'was not seen to ask its client: one connection for all',
+    ),
+    'may serve one connection at a time: one connection for all': t(
+      'may serve one connection at a time: one connection for all',
+    ),
+    'serves one connection at a time: all share it': t('serves one connection at a time: all share it'),
     'was not checked yet: one process for all': t('was not checked yet: one process for all'),
     'Its authors do not maintain it any more': t('Its authors do not maintain it any more'),
     'It downloads a package when it first starts': t('It downloads a package when it first starts'),

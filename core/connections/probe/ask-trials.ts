@@ -56,7 +56,7 @@ export class ServerAskTrials implements AskTrials {
   }
 
   settling({ id, userId, capabilities }: ConnectionCaller, tool: string): Promise<void> | undefined {
-    if (this.#running.size === 0 || this.#placeOf(id) || !this.#isUntried(capabilities, tool)) return undefined
+    if (this.#running.size === 0 || this.#placeOf(id) || !this.isUntried(capabilities, tool)) return undefined
     const trial = this.#running.get(`${userId} ${tool}`)
     return trial && this.#now() - trial.sinceMs < SETTLES_MS ? trial.settled : undefined
   }
@@ -64,7 +64,7 @@ export class ServerAskTrials implements AskTrials {
   place({ id, userId, capabilities }: ConnectionCaller, tool: string): void {
     if (this.#stopped || !this.#applies()) return
     const before = this.#placeOf(id)?.own
-    const own = before ?? this.#isUntried(capabilities, tool)
+    const own = before ?? this.isUntried(capabilities, tool)
     this.#put(id, own)
     if (before === undefined && own) this.#begin(`${userId} ${tool}`)
   }
@@ -102,7 +102,8 @@ export class ServerAskTrials implements AskTrials {
     this.#quiet.clear()
   }
 
-  #isUntried(capabilities: ConnectionCaller['capabilities'], tool: string): boolean {
+  /** True when the tool has not yet answered a client with these capabilities. */
+  isUntried(capabilities: ConnectionCaller['capabilities'], tool: string): boolean {
     return ALL.some(name => capabilities[name] !== undefined && !this.#quiet.has(`${name} ${tool}`))
   }
 

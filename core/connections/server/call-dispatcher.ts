@@ -7,16 +7,17 @@ import type { UpstreamRequest } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { Lost } from '../connection/connection-events.ts'
+import { ConnectionSlot } from '../connection/connection-slot.ts'
 import type { DrainingConnections } from '../connection/draining-connections.ts'
 import type { LinkLimits } from '../protocol.ts'
-import { ConnectionSlot } from './connection-slot.ts'
 import { DedicatedConnections } from './dedicated-connections.ts'
-import type { DedicatedTo } from './dedicated-opener.ts'
+import type { DedicatedConnectionsOptions } from './dedicated-opener.ts'
 import { InputRounds } from './input-rounds.ts'
 import type { LegacySide } from './legacy-side.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import type { ServerState } from './server-state.ts'
+import type { DedicatedTo } from './session-entry.ts'
 
 /** Longest wait of a call for a connection that was open a moment ago. */
 const RECONNECT_WAIT_MS = 5_000
@@ -55,6 +56,7 @@ export interface CallDispatcherOptions {
   readonly answered: (call: PendingCall) => void
   /** Takes over connections with calls in flight when others replace them. */
   readonly draining: DrainingConnections
+  readonly turns: DedicatedConnectionsOptions['turns']
   readonly older: Pick<LegacySide, 'spoken' | 'asking' | 'version' | 'events' | 'ended'>
 }
 
@@ -82,6 +84,7 @@ export class CallDispatcher {
       asking: options.asking,
       older: options.older,
       draining: options.draining,
+      turns: options.turns,
       shared: (call, reason) => this.#share(call, reason),
     })
   }
@@ -100,7 +103,7 @@ export class CallDispatcher {
     const { slot, key, shares } = this.#way(call)
     if (shares && this.#isMissing(call)) return call.failFor(shares)
     if (key === undefined) this.#usedAtMs = call.startedAtMs
-    else this.#observeTrial(call)
+    else this.#observeTrial(call, key)
     if (slot.connection) slot.connection.send(call)
     else this.#wait(slot, call, key)
   }
@@ -243,10 +246,11 @@ export class CallDispatcher {
   }
 
   /** Records the answer of a tool to a caller on whose connection it is tried for server requests. */
-  #observeTrial({ request, reply }: PendingCall): void {
+  #observeTrial({ request, reply }: PendingCall, key: string): void {
     const { session, method, params } = request
-    const { trials } = this.#asking(request)
+    const { trials, fragile } = this.#asking(request)
     const tool = params?.name
+    if (fragile) void reply.then(() => queueMicrotask(() => this.#sessions.endTurn(key)))
     if (method !== 'tools/call' || typeof tool !== 'string' || !session || !trials.has(session.id)) return
     void reply.then(answer => {
       const own = trials.has(session.id)

@@ -3,6 +3,7 @@ import { eraOf } from '../../domain/era.ts'
 import { OLDER_CONNECTION } from '../../domain/session-scope.ts'
 import { PendingCall } from '../connection/call.ts'
 import { DrainingConnections } from '../connection/draining-connections.ts'
+import { ConnectionTurns } from '../probe/connection-turns.ts'
 import { within } from '../within.ts'
 import { CallDispatcher } from './call-dispatcher.ts'
 import { LegacySide } from './legacy-side.ts'
@@ -32,19 +33,25 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
   const era = () => eraOf(version())
   // An attempt beside a former connection may have failed for that reason alone, as where both need one port.
   const draining = new DrainingConnections(() => driver.dispatch({ type: 'retry-due' }))
+  const turns = new ConnectionTurns({
+    shared: () => shared.connection,
+    giveWay: () => driver.dispatch({ type: 'give-way' }),
+    closed: () => Promise.all([shared.closed(), draining.ended()]),
+  })
   // Servers of this transport may end when a second connection opens; `shared` says that there is to be one.
   const isSse = (): boolean => (shared.otherTransport ?? record().transport) === 'sse'
   const shared: SharedConnection = new SharedConnection({
-    ...{ ...common, version, draining },
-    single: () => asking.single || (record().session === 'shared' && isSse()),
+    ...{ ...common, version, draining, turns },
+    single: () => asking.single || asking.fragile || (record().session === 'shared' && isSse()),
     knownTools: () => lists.markedTools,
     report: event => driver.dispatch(event),
     events: configHash => sharedEvents(parts, configHash),
   })
   const asking: ServerAsking = new ServerAsking({
-    ...{ ...common, era },
+    ...{ ...common, era, isSse, turns },
     plan: () => shared.plan(),
-    usable: () => isWanted() && (serverState.now.state === 'online' || isAsleep()),
+    usable: () =>
+      isWanted() && (serverState.now.state === 'online' || slots.base.connection !== undefined || isAsleep()),
     tools: () => lists.catalog?.tools,
     found: extra => lists.alsoListed(extra),
     watchShared: () => watchShared(shared, slots),
@@ -62,7 +69,7 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
     loopFound: () => loopFound(parts),
   })
   const slots: CallDispatcher = new CallDispatcher({
-    ...{ ...common, serverState, asking, older, version, draining },
+    ...{ ...common, serverState, asking, older, version, draining, turns },
     effective: () => shared.configured(),
     wanted: isWanted,
     knownTools: () => lists.markedTools,

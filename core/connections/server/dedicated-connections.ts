@@ -3,20 +3,16 @@ import type { JsonObject } from '../../contract/json.ts'
 import { OLDER_CONNECTION } from '../../domain/session-scope.ts'
 import type { SessionBinding, UpstreamRequest } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
-import { RootsWait } from '../connection/roots-wait.ts'
+import type { ConnectionSlot } from '../connection/connection-slot.ts'
 import type { LinkLimits } from '../protocol.ts'
-import { ConnectionSlot } from './connection-slot.ts'
-import {
-  type DedicatedConnectionsOptions,
-  DedicatedOpener,
-  type DedicatedTo,
-  type SessionEntry,
-} from './dedicated-opener.ts'
+import { type DedicatedConnectionsOptions, DedicatedOpener } from './dedicated-opener.ts'
+import { type DedicatedTo, type SessionEntry, sessionEntry } from './session-entry.ts'
 
 /** Idle time after which a dedicated connection is closed; the next call opens it again. */
 const IDLE_MS = 5 * 60_000
 /** Delay before a lost connection with resource subscriptions is reopened without a call. */
 const REOPEN_MS = 5_000
+const TRIED: WireError = { code: 'idle', message: 'It is known whether the tool asks its client' }
 const SUBSCRIBE = 'resources/subscribe'
 const UNSUBSCRIBE = 'resources/unsubscribe'
 const ROOTS_CHANGED = 'notifications/roots/list_changed'
@@ -78,23 +74,7 @@ export class DedicatedConnections {
   }
 
   #add(owner: DedicatedTo, older: boolean, binding: SessionBinding | undefined): SessionEntry {
-    const entry: SessionEntry = {
-      slot: new ConnectionSlot(),
-      roots: new RootsWait(),
-      owner,
-      older,
-      binding,
-      subscriptions: new Set(),
-      connection: undefined,
-      opening: false,
-      admitted: false,
-      triedAtMs: 0,
-      usedAtMs: performance.now(),
-      connectedBefore: false,
-      closed: false,
-      drains: false,
-      shares: undefined,
-    }
+    const entry = sessionEntry(owner, older, binding)
     this.#entries.set(owner.key, entry)
     return entry
   }
@@ -143,6 +123,14 @@ export class DedicatedConnections {
     if (!entry || !connection) return
     connection.notify(method, params)
     if (method === ROOTS_CHANGED) this.#opener.awaitRoots(entry, connection)
+  }
+
+  /** A call has ended: its connection, if it is open alone, ends with the last one. The caller shares from then on. */
+  endTurn(key: string): void {
+    const entry = this.#entries.get(key)
+    if (!entry?.endTurn || entry.opening || entry.slot.waiting > 0 || (entry.connection?.inFlight ?? 0) > 0) return
+    this.#options.asking.trials.share(key)
+    this.#close(entry, TRIED)
   }
 
   end(key: string, reason: WireError): void {
@@ -221,9 +209,11 @@ export class DedicatedConnections {
     entry.connection = undefined
     entry.slot.connection = undefined
     entry.slot.failWaiting({ code: 'connection_lost', message: reason.message })
-    if (!connection) return
+    if (!connection) return void this.#options.draining.ended().then(entry.endTurn)
     if (entry.owner.kind === 'face') this.#options.older.ended({ reason, wasOpen: true })
-    this.#noteClosing(entry.owner.key, connection.close(reason))
+    const closing = connection.close(reason)
+    this.#noteClosing(entry.owner.key, closing)
+    void closing.then(entry.endTurn)
   }
 
   #noteClosing(key: string, closing: Promise<void>): void {

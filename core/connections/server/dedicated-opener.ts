@@ -1,5 +1,5 @@
 import { LIMITS } from '../../config/limits.ts'
-import { HubError, type WireError } from '../../contract/errors.ts'
+import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import {
@@ -11,65 +11,31 @@ import {
 import type { Era } from '../../domain/era.ts'
 import { listChanged } from '../../domain/mcp-methods.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
-import type { SessionBinding } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEnd, ConnectionEvents, Lost } from '../connection/connection-events.ts'
 import type { DrainingConnections } from '../connection/draining-connections.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
-import type { RootsWait } from '../connection/roots-wait.ts'
+import { checkProcesses } from '../connection/session-processes.ts'
+import type { ConnectionTurns } from '../probe/connection-turns.ts'
 import { refusesSecond } from '../probe/second-connection.ts'
-import type { ConnectionSlot } from './connection-slot.ts'
 import { upstreamNotices } from './forward-notices.ts'
 import type { LegacySide } from './legacy-side.ts'
 import { isFinal } from './machine/recovery.ts'
 import { askingEvents } from './seen-asking.ts'
 import type { ServerAsking } from './server-asking.ts'
 import { type ServerContext, wireErrorOf } from './server-context.ts'
+import type { SessionEntry } from './session-entry.ts'
 
 /** Time for which a session that got no process uses the shared connection before the next attempt. */
 const SHARES_MS = 30_000
 /** A list_changed notification this soon after the handshake announces the list for this client, which is read anyway. */
 const FRESH_MS = 2_000
+/** How long a connection that is open alone stays so after its server was seen to ask: the call waits for a person. */
+const ASKED_MS = 5_000
+const BUSY: WireError = { code: 'quota_servers', message: 'Calls keep its only connection busy' }
 const ONE_ONLY: WireError = { code: 'connection_lost', message: 'The server serves one connection at a time' }
 const TOOLS_CHANGED = listChanged('tools')
-
-/** The owner of a connection: one client session, one lease, or all calls of one user. */
-export interface DedicatedTo {
-  readonly key: string
-  readonly kind: SessionBinding['kind']
-  readonly userId: string
-}
-
-/** One dedicated connection and its calls; it outlives losses of the connection. */
-export interface SessionEntry {
-  readonly slot: ConnectionSlot
-  /** Holds its calls until the server knows the client's roots. */
-  readonly roots: RootsWait
-  readonly owner: DedicatedTo
-  /** True for a connection of the server's legacy side. */
-  readonly older: boolean
-  /** Absent when the connection does not belong to one client session. */
-  binding: SessionBinding | undefined
-  /**
-   * Hashes of the URIs subscribed to over this connection, which stays open for them. Rejected subscriptions count too,
-   * so the set is bounded: the oldest is dropped first.
-   */
-  readonly subscriptions: Set<number | bigint>
-  connection: Connection | undefined
-  opening: boolean
-  /** It has a process, or gets one: it counts towards the limits. */
-  admitted: boolean
-  /** When it was last opened or tried to open (`performance.now()`). */
-  triedAtMs: number
-  usedAtMs: number
-  connectedBefore: boolean
-  closed: boolean
-  /** Its connection drains: calls that it does not answer are sent again where that is possible. */
-  drains: boolean
-  /** Until `untilMs` (`performance.now()`) its calls use the shared connection, for this reason. */
-  shares: { readonly untilMs: number; readonly reason: WireError } | undefined
-}
 
 /** The parts of their server that dedicated connections use. */
 export interface DedicatedConnectionsOptions {
@@ -88,14 +54,12 @@ export interface DedicatedConnectionsOptions {
   readonly lost: (call: PendingCall, how: Lost, reason: WireError) => void
   readonly answered: (call: PendingCall) => void
   /** Gets notified of the server requests that the server sends. */
-  readonly asking: Pick<
-    ServerAsking,
-    'noted' | 'stale' | 'serverRequests' | 'trials' | 'kind' | 'single' | 'probeForClient' | 'onlyOne'
-  >
+  readonly asking: ServerAsking
   /** Called with a call whose session gets no process of its own. */
   readonly shared: (call: PendingCall, reason: WireError) => void
   readonly older: Pick<LegacySide, 'asking' | 'version' | 'events' | 'ended'>
   readonly draining: DrainingConnections
+  readonly turns: Pick<ConnectionTurns, 'take'>
 }
 
 /** Connections that are closing, by key. `of` resolves when the former process is gone; undefined when there is none. */
@@ -152,6 +116,7 @@ export class DedicatedOpener {
       })
     } catch (error) {
       release?.()
+      entry.endTurn?.()
       entry.opening = false
       entry.admitted = false
       const reason = wireErrorOf(context.log, error)
@@ -193,14 +158,40 @@ export class DedicatedOpener {
   async #isShared(entry: SessionEntry): Promise<boolean> {
     if (entry.owner.kind === 'face' || entry.owner.kind === 'user') return false
     await this.#askingOf(entry).probeForClient()
-    return this.#sharesNow(entry)
+    if (this.#sharesNow(entry)) return true
+    const { fragile, unproven } = this.#askingOf(entry)
+    if (fragile) return this.#sharesTurn(entry)
+    // Only a connection beside the shared one shows whether it bears two: the calls return when that is open again.
+    entry.opening = !unproven || this.#options.online()
+    return !entry.opening
+  }
+
+  /**
+   * Waits for its turn as the only connection, where a second one may end the server. True when its calls were dispatched to
+   * the shared connection instead: calls keep that busy, or the tool was tried meanwhile.
+   */
+  async #sharesTurn(entry: SessionEntry): Promise<boolean> {
+    const asking = this.#askingOf(entry)
+    const endTurn = await this.#options.turns.take()
+    if (asking.fragile && endTurn && !entry.closed && isUntried(entry, asking.trials)) {
+      entry.endTurn = endTurn
+      return false
+    }
+    endTurn?.()
+    if (entry.closed) return false
+    if (!asking.fragile) return this.#isShared(entry)
+    asking.trials.share(entry.owner.key)
+    return this.#useShared(entry, BUSY)
   }
 
   /** Dispatches its calls to the shared connection where the server serves one at a time; false where it does not. */
   #sharesNow(entry: SessionEntry): boolean {
-    if (!this.#askingOf(entry).single) return false
+    return this.#askingOf(entry).single && this.#useShared(entry, ONE_ONLY)
+  }
+
+  #useShared(entry: SessionEntry, reason: WireError): true {
     entry.opening = false
-    for (const call of entry.slot.takeWaiting()) this.#options.shared(call, ONE_ONLY)
+    for (const call of entry.slot.takeWaiting()) this.#options.shared(call, reason)
     return true
   }
 
@@ -235,18 +226,15 @@ export class DedicatedOpener {
   /** Limits one user's processes at one server, since sessions start processes by default. Throws `quota_servers`. */
   #admitProcess(entry: SessionEntry): void {
     const { kind, userId } = entry.owner
-    const { name, ownerId } = this.#options.record()
-    const foreign = userId !== ownerId
+    const record = this.#options.record()
+    const foreign = userId !== record.ownerId
     if (kind === 'face' || kind === 'user' || !(foreign || this.#isAuto())) return
     const others = [...this.#entries()].filter(
       other =>
         other.admitted && (other.opening || other.connection) && other !== entry && other.owner.userId === userId,
     )
-    const most = foreign ? LIMITS.foreignProcessesPerUserAndServer : LIMITS.ownProcessesPerUserAndServer
-    const trials = foreign && this.#isTrial(entry) ? others.filter(other => this.#isTrial(other)).length : 0
-    if (others.length >= most) throw tooMany(name, `${most} sessions of this user have a process of it`)
-    const mostTrials = LIMITS.trialProcessesPerUserAndServer
-    if (trials >= mostTrials) throw tooMany(name, `${mostTrials} sessions of this user find out whether it asks`)
+    const processOf = (one: SessionEntry) => ({ isTrial: this.#isTrial(one) })
+    checkProcesses(record, userId, processOf(entry), others.map(processOf))
     entry.admitted = true
   }
 
@@ -294,6 +282,7 @@ export class DedicatedOpener {
       ended: end => {
         const { reason } = end
         ended.resolve(reason)
+        entry.endTurn?.()
         if (face && !entry.closed) this.#options.older.ended(end)
         // A lost call may have opened the next connection already; then it waits for that one.
         if (!entry.opening && !entry.connection) this.#ended(entry, end)
@@ -311,7 +300,10 @@ export class DedicatedOpener {
         const waiting = roots.holding && slot.firstWaiting?.request.ask
         return waiting && roots.watched(waiting, true)
       },
-      ...askingEvents(capability => asking.noted(capability)),
+      ...askingEvents(capability => {
+        asking.noted(capability)
+        if (entry.endTurn) setTimeout(entry.endTurn, ASKED_MS)
+      }),
       list: (list, entries) => face?.list(list, entries),
       catalog: read => face?.catalog(read),
       stale: () => face?.stale(),
@@ -344,7 +336,9 @@ export class DedicatedOpener {
   }
 }
 
-function tooMany(name: string, why: string): HubError {
-  const message = `Cannot start "${name}" for one more session: ${why}, the most that may`
-  return new HubError('quota_servers', message, { hint: 'End a session of another client.' })
+/** True when the tool that it is opened for has not yet answered a client with these capabilities. */
+function isUntried({ slot, binding }: SessionEntry, trials: ServerAsking['trials']): boolean {
+  const { method, params } = slot.firstWaiting?.request ?? {}
+  const tool = method === 'tools/call' ? params?.name : undefined
+  return typeof tool !== 'string' || !binding || trials.isUntried(binding.capabilities, tool)
 }

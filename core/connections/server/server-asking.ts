@@ -5,22 +5,21 @@ import { everyCapability, listedFor, sharedCapabilities } from '../../domain/cli
 import type { Era } from '../../domain/era.ts'
 import type { Side } from '../../domain/session-scope.ts'
 import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
-import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { UpstreamFace } from '../api.ts'
 import { ServerAskTrials } from '../probe/ask-trials.ts'
+import { ProbeFailures } from '../probe/probe-failures.ts'
 import { refusesSecond } from '../probe/second-connection.ts'
 import { type ProbedTools, probeTools, ToolsProbeFailed } from '../probe/tools-probe.ts'
 import type { ServerRequestFindings } from '../store/asking-store.ts'
-import { ListVariants, type Seen, type ServerAskingOptions } from './asking-options.ts'
+import { ListVariants, type Seen, type ServerAskingOptions, VariantList } from './asking-options.ts'
 
-/** A failed probe is not repeated sooner. */
-const RETRY_MS = 30_000
 const AGAIN_MS = 10 * 60_000
 /** Longest wait for the first probe. */
 const AWAITED_MS = 10_000
 /** A reading that took longer is announced as a change. */
 const LATE_MS = 4_500
 
+const BUSY = 'Calls keep its connection busy, and a second one may end it'
 const FIRST = 'first'
 const LATEST = '2025-11-25'
 const NOTHING: readonly never[] = Object.freeze([])
@@ -32,19 +31,18 @@ const ALL: readonly ServerRequestKind[] = ['sampling', 'elicitation', 'roots']
  * and from observed calls. They are valid until the configuration or the server's version changes.
  */
 export class ServerAsking implements UpstreamFace {
-  readonly trials = new ServerAskTrials(() => this.#applies && this.kind === 'process' && this.#failure === undefined)
+  readonly trials = new ServerAskTrials(
+    () => this.#applies && (this.kind === 'process' || this.fragile) && this.failure === undefined,
+  )
   readonly #options: ServerAskingOptions
   readonly #variants: ListVariants
   readonly #reading = new Map<string, Promise<void>>()
-  /** All probes in progress. */
-  readonly #open = new Set<Promise<unknown>>()
-  readonly #failedAtMs = new Map<string, number>()
+  readonly #failures: ProbeFailures
   #abort = new AbortController()
   #found: ServerRequestFindings | undefined
   /** Server requests observed during calls of this version of the server. */
   readonly #noted = new Set<ServerRequestKind>()
   #serverRequests: readonly ServerRequestKind[] = NOTHING
-  #failure: string | undefined
   /** Why the server refused the probe's connection beside the shared one. */
   #refusal: string | undefined
   #seen: (Omit<ServerRequestFindings, 'serverRequests' | 'tools'> & { readonly protocolVersion: string }) | undefined
@@ -56,6 +54,7 @@ export class ServerAsking implements UpstreamFace {
 
   constructor(options: ServerAskingOptions) {
     this.#options = options
+    this.#failures = new ProbeFailures(options)
     this.#variants = new ListVariants(options.context.account)
   }
 
@@ -81,6 +80,16 @@ export class ServerAsking implements UpstreamFace {
     return this.#applies && this.#found?.single === true
   }
 
+  /** True while it is not known whether the server bears two connections, and a second one may end it. */
+  get unproven(): boolean {
+    const isUnknown = this.#found === undefined || this.#found.alone === true
+    return this.#applies && isUnknown && this.#options.isSse?.() === true
+  }
+
+  get fragile(): boolean {
+    return this.unproven && this.#serverRequests.length === 0
+  }
+
   /** Names of the tools that are listed only for clients that support server requests. */
   get tools(): readonly string[] {
     return this.#applies ? (this.#found?.tools ?? NOTHING) : NOTHING
@@ -104,7 +113,7 @@ export class ServerAsking implements UpstreamFace {
 
   /** Why the last probe failed. */
   get failure(): string | undefined {
-    return this.#failure
+    return this.#failures.last
   }
 
   get #applies(): boolean {
@@ -130,18 +139,27 @@ export class ServerAsking implements UpstreamFace {
     if (this.#found?.configHash === configHash && this.#found.version === version) return
     const isNew = before?.configHash !== configHash || before.version !== version
     if (isNew) this.#renew()
-    else if (this.#recentlyFailed(FIRST)) return
+    else if (this.#failures.isRecent(FIRST)) return
     if (this.kind !== 'remote') return this.#begin(tools)
     // A second connection may break the first one: it waits for a client that can be asked.
     if (isNew) this.#found = undefined
     if (isNew) this.#serverRequests = NOTHING
   }
 
+  // Again beside the shared connection, where the first one was made alone and the server asks.
   /** A client that can be asked has come: makes the first probe of a remote server, unless it was made. Never rejects. */
   probeForClient(): Promise<void> | undefined {
     const tools = this.#options.tools()
-    const due = this.kind === 'remote' && !this.known && this.#probing === undefined && !this.#disposed
-    if (due && tools && this.#seen && this.era === 'legacy' && this.#options.usable() && !this.#recentlyFailed(FIRST))
+    const unknown = !this.known || (this.#found?.alone === true && !this.fragile)
+    const due = this.kind === 'remote' && unknown && this.#probing === undefined && !this.#disposed
+    if (
+      due &&
+      tools &&
+      this.#seen &&
+      this.era === 'legacy' &&
+      this.#options.usable() &&
+      !this.#failures.isRecent(FIRST)
+    )
       this.#begin(tools)
     return this.probing
   }
@@ -168,8 +186,8 @@ export class ServerAsking implements UpstreamFace {
   /** Periodic tick while the shared connection is open: a failed first probe is repeated after 10 min. */
   tick(): void {
     const tools = this.#options.tools()
-    if (this.known || this.#failure === undefined || this.#probing !== undefined || !this.#seen || !tools) return
-    if (!this.#recentlyFailed(FIRST, AGAIN_MS)) this.#begin(tools)
+    if (this.known || this.failure === undefined || this.#probing !== undefined || !this.#seen || !tools) return
+    if (!this.#failures.isRecent(FIRST, AGAIN_MS)) this.#begin(tools)
   }
 
   #renew(): void {
@@ -231,7 +249,7 @@ export class ServerAsking implements UpstreamFace {
     if (this.tools.length === 0 || !base || !this.#options.usable()) return undefined
     const key = JSON.stringify(form)
     const known = this.#variants.get(key)
-    if ((known?.base === base && known.epoch === this.#epoch) || this.#recentlyFailed(key)) return undefined
+    if ((known?.base === base && known.epoch === this.#epoch) || this.#failures.isRecent(key)) return undefined
     const running = this.#reading.get(key)
     if (running !== undefined) return running
     const sinceMs = performance.now()
@@ -248,7 +266,7 @@ export class ServerAsking implements UpstreamFace {
   /** Resolves when all its connections have ended. */
   async dispose(): Promise<void> {
     this.#disposed = true
-    const under = [...this.#open]
+    const under = [this.#probing, ...this.#reading.values()]
     this.abandon()
     await Promise.all(under)
     this.#variants.clear()
@@ -256,9 +274,9 @@ export class ServerAsking implements UpstreamFace {
 
   async #firstProbe(base: readonly CatalogItem[]): Promise<void> {
     const form = everyCapability(LATEST)
-    const isRemote = this.kind === 'remote'
+    const alone = this.fragile
     this.#refusal = undefined
-    const leftIntact = isRemote ? this.#options.watchShared?.() : undefined
+    const leftIntact = this.kind === 'remote' && !alone ? this.#options.watchShared?.() : undefined
     const probed = await this.#listTools(JSON.stringify(listedFor(form)), form, base, FIRST)
     if (leftIntact && !(await leftIntact())) {
       this.onlyOne('A second connection broke the first one')
@@ -271,7 +289,7 @@ export class ServerAsking implements UpstreamFace {
     const known = new Map(base.map(item => [item.key, item]))
     const extra = probed.tools.filter(item => known.get(item.key)?.fingerprint !== item.fingerprint)
     const serverRequests = extra.length > 0 ? ALL : ALL.filter(name => probed.asked.has(name) || this.#noted.has(name))
-    this.#keep({ serverRequests, tools: extra.map(({ key }) => key), ...seen })
+    this.#keep({ serverRequests, tools: extra.map(({ key }) => key), ...(alone ? { alone } : {}), ...seen })
     if (extra.length > 0) this.#options.found(extra.filter(({ key }) => !known.has(key)))
   }
 
@@ -293,58 +311,39 @@ export class ServerAsking implements UpstreamFace {
     const { ownerId } = record()
     const { signal } = this.#abort
     const epoch = this.#epoch
-    const known = new Map(base.map(item => [item.key, item]))
-    const isShared = (item: CatalogItem): boolean => known.get(item.key)?.fingerprint === item.fingerprint
-    let bytes = 0
-    let full: string | undefined
+    const list = new VariantList(context.account, ownerId, base)
     let release: (() => void) | undefined
+    let turn: (() => void) | undefined
     try {
       const ready = await plan()
       release = await context.probes?.acquire(ownerId)
+      if (this.fragile) {
+        turn = await this.#options.turns?.take()
+        if (!turn) throw new HubError('upstream_timeout', BUSY)
+      }
       if (signal.aborted) return undefined
       const probed = await probeTools(context.launcher, ready, {
         era: era(),
         offers: sharedCapabilities(form, this.#seen?.protocolVersion ?? LATEST),
-        take: items => {
-          // Items shared with the common list are held once.
-          const more = items.reduce((sum, item) => sum + (isShared(item) ? 0 : item.bytes), 0)
-          if (context.account.reserve(ownerId, more, 0)) bytes += more
-          else full = 'The lists of all servers of this user are too large'
-          return full
-        },
+        take: items => list.take(items),
         signal,
       })
-      if (full !== undefined) throw new HubError('quota_catalog_bytes', full)
+      if (list.full !== undefined) throw new HubError('quota_catalog_bytes', list.full)
       if (signal.aborted) return undefined
       if (!probed) throw new HubError('upstream_timeout', 'Its tools were not listed in time')
-      this.#failure = undefined
-      const tools = probed.tools.map(item => (isShared(item) ? (known.get(item.key) ?? item) : item))
-      this.#variants.set(key, { tools, bytes, owner: ownerId, base, epoch })
+      this.#failures.succeeded()
+      this.#variants.set(key, { ...list.keep(probed.tools), owner: ownerId, base, epoch })
       this.#listed += 1
-      bytes = 0
       return probed
     } catch (error) {
-      if (!signal.aborted) this.#failed(what, error)
+      if (!signal.aborted) this.#failures.add(what, error)
       if (this.kind === 'remote' && error instanceof ToolsProbeFailed && refusesSecond(error.reason))
         this.#refusal = error.reason.message
       return undefined
     } finally {
+      turn?.()
       release?.()
-      context.account.release(ownerId, bytes)
+      list.release()
     }
-  }
-
-  #failed(what: string, error: unknown): void {
-    const { context, record } = this.#options
-    const { message } = error instanceof ToolsProbeFailed ? error.reason : toWireError(error)
-    const { id: serverId, name: server, ownerId } = record()
-    this.#failedAtMs.set(what, performance.now())
-    this.#failure = context.redact(message)
-    const about = { server, serverId, ownerId, error: this.#failure }
-    context.log.warn('A server could not be probed as a client that supports server requests', about)
-  }
-
-  #recentlyFailed(what: string, withinMs = RETRY_MS): boolean {
-    return performance.now() - (this.#failedAtMs.get(what) ?? Number.NEGATIVE_INFINITY) < withinMs
   }
 }

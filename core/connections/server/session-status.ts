@@ -67,6 +67,10 @@ function sessionOf(
   if (face.serverRequests.length > 0)
     return { mode, kind: 'per-session', why: `asks its client: own ${thing} per session` }
   if (face.single) return { mode, kind: 'shared', why: 'serves one connection at a time: all share it' }
+  if (face.fragile) {
+    const why = face.known ? 'was not seen to ask its client' : 'may serve one connection at a time'
+    return { mode, kind: 'shared', why: `${why}: one connection for all` }
+  }
   if (face.kind === 'remote')
     return { mode, kind: 'per-session', why: 'may ask its client: own connection per session that can be asked' }
   if (probing) return { mode, kind: 'shared', why: 'is being checked for server requests' }

@@ -11,6 +11,7 @@ import type { DrainingConnections } from '../connection/draining-connections.ts'
 import { withSaid } from '../connection/end-reason.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
 import { StartDeadline } from '../connection/start-deadline.ts'
+import type { ConnectionTurns } from '../probe/connection-turns.ts'
 import type { OpenedMessage } from '../protocol.ts'
 import { isFinal, Recovery } from './machine/recovery.ts'
 import type { ServerEvent, Verdict } from './machine/server-events.ts'
@@ -35,6 +36,8 @@ export interface SharedConnectionOptions {
   readonly knownTools: () => string
   /** Takes over a connection with calls in flight when another one replaces it. */
   readonly draining: DrainingConnections
+  /** No attempt begins while another connection is open alone. */
+  readonly turns: Pick<ConnectionTurns, 'free'>
   /** True when the server serves one connection at a time. */
   readonly single: () => boolean
   /** Takes what has happened to the connection. */
@@ -252,7 +255,7 @@ export class SharedConnection {
     const still = (): boolean => turn === this.#turn
     let release: (() => void) | undefined
     try {
-      await this.#closing
+      await Promise.all([this.#closing, this.#options.turns.free()])
       if (this.#options.single()) await this.#options.draining.ended()
       const effective = await this.configured()
       const prepared = await launcher.prepare(record().id, effective)

@@ -11,6 +11,8 @@ export interface ServerRequestFindings {
   readonly tools: readonly string[]
   /** True when the server serves one connection at a time. */
   readonly single?: boolean
+  /** True when the probe was the only connection to the server: it is not known whether it bears two. */
+  readonly alone?: boolean
   readonly configHash: string
   /** JSON of the protocol version, and of the server's name and version. */
   readonly version: string
@@ -18,6 +20,8 @@ export interface ServerRequestFindings {
 
 /** Stands among the requests of a server that serves one connection at a time. */
 const SINGLE = 'one-connection'
+/** Stands among those of a server to which the hub has not had two connections. */
+const ALONE = 'alone'
 const CAPABILITIES: ReadonlySet<unknown> = new Set<ServerRequestKind>(['sampling', 'elicitation', 'roots'])
 
 /** Stores the findings over restarts. A failure costs another probe, never a connection. */
@@ -35,7 +39,10 @@ export class AskingStore extends ServerRows<'server_asking'> {
         .executeTakeFirst()
       if (!row) return undefined
       const requests = textsIn(row.requests)
-      const single = requests.includes(SINGLE) ? { single: true } : {}
+      const single = {
+        ...(requests.includes(SINGLE) ? { single: true } : {}),
+        ...(requests.includes(ALONE) ? { alone: true } : {}),
+      }
       const serverRequests = requests.filter((name): name is ServerRequestKind => CAPABILITIES.has(name))
       return { serverRequests, ...single, tools: textsIn(row.tools), configHash: row.config_hash, version: row.version }
     } catch (error) {
@@ -47,12 +54,12 @@ export class AskingStore extends ServerRows<'server_asking'> {
     }
   }
 
-  save(serverId: string, { serverRequests, single, tools, configHash, version }: ServerRequestFindings): void {
+  save(serverId: string, { serverRequests, single, alone, tools, configHash, version }: ServerRequestFindings): void {
     this.put({
       server_id: serverId,
       config_hash: configHash,
       version,
-      requests: JSON.stringify(single ? [SINGLE, ...serverRequests] : serverRequests),
+      requests: JSON.stringify([...(single ? [SINGLE] : []), ...(alone ? [ALONE] : []), ...serverRequests]),
       tools: JSON.stringify(tools),
       seen_at: new Date().toISOString(),
     })

@@ -15,6 +15,8 @@ import type { MethodHandler } from './router.ts'
 
 const CURSOR_PURPOSE = 'mcp-skills-cursor'
 const MAX_PAGE_CHARACTERS = 1_024 * 1_024
+/** Most pages of members that are read for one page: a member may have any number of empty ones. */
+const MAX_MEMBER_PAGES = 100
 
 /** A member whose skills are not listed yet, and its own cursor. */
 type Place = readonly [serverId: string, cursor?: string]
@@ -52,14 +54,16 @@ export class Skills {
     )
   }
 
-  /** One page: at least one page of a member, at most about 1 MiB. In a group, a member that does not answer is left out. */
+  /** One page: at least one page of a member, at most 100 pages or about 1 MiB. In a group, a member that does not answer is left out. */
   async #list(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const { scope } = routed
     const members = await membersWithSkills(routed)
     const places = this.#places(scope, params?.cursor) ?? members.map(({ member }): Place => [member.server.id])
     const skills: JsonValue[] = []
     let characters = 0
-    while (places.length > 0 && skills.length < LIMITS.pageItems && characters < MAX_PAGE_CHARACTERS) {
+    let read = 0
+    const isFull = () => skills.length >= LIMITS.pageItems || characters >= MAX_PAGE_CHARACTERS
+    for (; places.length > 0 && read < MAX_MEMBER_PAGES && !isFull(); read += 1) {
       const [serverId, cursor] = places.shift() as Place
       const state = members.find(({ member }) => member.server.id === serverId)
       if (!state) continue

@@ -9,7 +9,7 @@ const USUAL_POLL_MS = 1_000
 const SHORTEST_POLL_MS = 250
 const LONGEST_POLL_MS = 15_000
 /** Time for which a task is asked for again while its server cannot be reached. */
-const LOST_MS = 60_000
+export const LOST_MS = 60_000
 const INVALID_PARAMS = -32602
 const CANCELLED: UpstreamReply = { kind: 'cancelled' }
 /** Failures after which the server may still have the task. */
@@ -186,10 +186,9 @@ export abstract class TaskRun {
     this.options.exchange.progress?.({ progress: this.#steps, message })
   }
 
-  async #pause({ pollIntervalMs = USUAL_POLL_MS }: TaskState): Promise<void> {
-    const waitMs = Math.min(Math.max(pollIntervalMs, SHORTEST_POLL_MS), LONGEST_POLL_MS)
+  async #pause(state: TaskState): Promise<void> {
     const over = Promise.withResolvers<void>()
-    const timer = setTimeout(over.resolve, waitMs)
+    const timer = setTimeout(over.resolve, pollIntervalOf(state))
     await Promise.race([over.promise, this.#cancelled.promise])
     clearTimeout(timer)
   }
@@ -208,6 +207,11 @@ export abstract class TaskRun {
     this.#call?.cancel(reason)
     this.cancelTask()
   }
+}
+
+/** Milliseconds until a task is asked for again. */
+export function pollIntervalOf({ pollIntervalMs = USUAL_POLL_MS }: Pick<TaskState, 'pollIntervalMs'> = {}): number {
+  return Math.min(Math.max(pollIntervalMs, SHORTEST_POLL_MS), LONGEST_POLL_MS)
 }
 
 function undescribed(): UpstreamReply {

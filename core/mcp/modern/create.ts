@@ -5,6 +5,7 @@ import type { PluginLogger } from '../../contract/plugin.ts'
 import type { RequestEnded } from '../call/exchange.ts'
 import type { Sealer } from '../call/pages.ts'
 import type { Router } from '../call/router.ts'
+import type { TaskFollower } from '../call/tasks/task-follower.ts'
 import type { Changes } from '../changes/create.ts'
 import type { StreamKeepAlive } from '../legacy/stream-keep-alive.ts'
 import type { UserLoads } from '../legacy/user-loads.ts'
@@ -32,6 +33,7 @@ interface ModernSideParts {
   readonly draining: () => boolean
   readonly loads: UserLoads
   readonly requestEnded: RequestEnded
+  readonly tasks: TaskFollower
 }
 
 /** The protocol of clients of 2026-07-28. */
@@ -57,6 +59,7 @@ export function createModernSide(parts: ModernSideParts): ModernSide {
     hasSubscribers: scope => subscribers.hasSubscribers(scope),
     subscribe: (listener, uris) => subscriptions.listen(listener, uris),
     ended: listener => subscriptions.drop(listener),
+    tasks: parts.tasks,
   })
   const leases = new Leases((serverId, sessionId) => {
     upstreams.endSession(sessionId)

@@ -6,7 +6,7 @@ import { isPlainObject, rpcError } from '../rpc/rpc.ts'
 const METHOD_NOT_FOUND = -32601
 const INVALID_PARAMS = -32602
 const INTERNAL = -32603
-const CAPABILITY_MISSING = -32021
+export const CAPABILITY_MISSING = -32021
 /** An error code of the legacy era only. */
 const RESOURCE_NOT_FOUND = -32002
 /** An error code of the legacy era only: URL elicitations must be completed before the call. */

@@ -7,11 +7,13 @@ import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
 import { SUBSCRIPTION_KEY } from '../../domain/era.ts'
 import { LIST_CAPABILITIES, listChanged, listChangedFilter } from '../../domain/mcp-methods.ts'
+import { requireTasks } from '../call/tasks/extension-tasks.ts'
+import type { TaskFollower } from '../call/tasks/task-follower.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import { admitStream, type UserLoad } from '../legacy/session.ts'
 import type { StreamHost } from '../legacy/session-streams.ts'
 import { SseConnection } from '../legacy/sse-connection.ts'
-import type { Notice } from '../rpc/notice.ts'
+import { Notice } from '../rpc/notice.ts'
 import { type IdText, invalid, isPlainObject, notificationMessage, parseExact, resultMessage } from '../rpc/rpc.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { NotificationTarget } from '../scope/subscribers.ts'
@@ -19,6 +21,7 @@ import { userBinding } from '../scope/user-binding.ts'
 import type { ScopePresenters } from './scope-presenter.ts'
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+const TASK = 'notifications/tasks'
 const UPDATED = 'notifications/resources/updated'
 
 const NOBODY: ReadonlySet<Listener> = new Set()
@@ -32,6 +35,7 @@ interface ListenersParts {
   /** Subscribes to resources; resolves with the URIs that were accepted. */
   subscribe(listener: Listener, uris: readonly string[]): Promise<readonly string[]>
   ended(listener: Listener): void
+  readonly tasks: Pick<TaskFollower, 'follow'>
 }
 
 /** One `subscriptions/listen` of a modern client: a stream of notifications, each tagged with the request's id. */
@@ -43,6 +47,8 @@ export class Listener implements NotificationTarget {
   readonly subscriptions = new Set<string>()
   readonly connection: SseConnection
   readonly bytes: ByteAccount
+  /** Aborted when the stream has ended. */
+  readonly over = new AbortController()
   readonly #tag: JsonObject
   readonly #methods: Set<string>
   /** Notifications from before the acknowledgement, which must be sent first. */
@@ -75,7 +81,7 @@ export class Listener implements NotificationTarget {
   }
 
   notify({ method, params }: Notice): void {
-    if (method !== UPDATED && !this.#methods.has(method)) return
+    if (method !== UPDATED && method !== TASK && !this.#methods.has(method)) return
     const meta = isPlainObject(params?._meta) ? params._meta : {}
     const text = notificationMessage(method, { ...params, _meta: { ...meta, ...this.#tag } })
     if (this.#early) this.#early.push(text)
@@ -112,13 +118,18 @@ export class Listeners {
     for (const listeners of this.#byScope.values()) yield* listeners
   }
 
-  /** Opens a stream; the acknowledgement is the first message on it. Throws params_invalid, quota_streams. */
-  open(scoped: ScopedRequest, id: IdText, params: JsonObject | undefined): Response {
+  /**
+   * Opens a stream; the acknowledgement is the first message on it. `declared`: the client's capabilities. Throws
+   * params_invalid, quota_streams, client_capability_missing.
+   */
+  open(scoped: ScopedRequest, id: IdText, params: JsonObject | undefined, declared: JsonObject): Response {
     const { scope, actor, info } = scoped
     const filter = params?.notifications
     if (!isPlainObject(filter)) throw invalid('subscriptions/listen needs "notifications", an object')
-    const uris = wantedUris(filter.resourceSubscriptions)
+    const uris = wanted(filter.resourceSubscriptions, 'resourceSubscriptions', 'URIs')
+    const taskIds = wanted(filter.taskIds, 'taskIds', 'ids of tasks')
     this.#admit(actor)
+    if (taskIds) requireTasks(declared)
     const { capabilities } = this.#parts.presenters.of(scope)
     const lists = LIST_CAPABILITIES.filter(list => filter[listChangedFilter(list)] === true && capabilities[list])
     info.keepOpen()
@@ -135,7 +146,8 @@ export class Listeners {
     // Changes from before the first subscriber are not announced to it.
     if (!this.#parts.hasSubscribers(scope)) scope.markAnnounced()
     this.#add(listener)
-    const honoured = Object.fromEntries(lists.map(list => [listChangedFilter(list), true]))
+    const honoured: JsonObject = Object.fromEntries(lists.map(list => [listChangedFilter(list), true]))
+    if (taskIds) honoured.taskIds = [...this.#follow(scoped, listener, taskIds, declared)]
     if (uris === undefined) listener.acknowledge(honoured)
     else
       void this.#parts
@@ -173,17 +185,26 @@ export class Listeners {
     else this.#byScope.set(listener.scope, new Set([listener]))
   }
 
+  #follow({ info, actor, scope }: ScopedRequest, listener: Listener, ids: readonly string[], capabilities: JsonObject) {
+    const { requestId, clientAddress } = info
+    const { signal } = listener.over
+    return this.#parts.tasks.follow({ requestId, clientAddress, actor, scope, capabilities, signal }, ids, task =>
+      listener.notify(new Notice(TASK, task)),
+    )
+  }
+
   #forget(listener: Listener): void {
     const others = this.#byScope.get(listener.scope)
     if (!others?.delete(listener)) return
     if (others.size === 0) this.#byScope.delete(listener.scope)
+    listener.over.abort()
     this.#parts.ended(listener)
   }
 }
 
-/** Undefined when the client did not request resources. Throws params_invalid. */
-function wantedUris(value: JsonValue | undefined): readonly string[] | undefined {
+/** Undefined when the client did not request them. Throws params_invalid. */
+function wanted(value: JsonValue | undefined, member: string, what: string): readonly string[] | undefined {
   if (value === undefined) return undefined
-  if (Array.isArray(value) && value.every(uri => typeof uri === 'string')) return [...new Set(value)]
-  throw invalid('"resourceSubscriptions" must be a list of URIs')
+  if (Array.isArray(value) && value.every(each => typeof each === 'string')) return [...new Set(value)]
+  throw invalid(`"${member}" must be a list of ${what}`)
 }

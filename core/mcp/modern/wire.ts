@@ -19,7 +19,7 @@ import { asHubError, type IdText, invalid, type RequestMessage, readMessage, res
 import { accessLost } from '../scope/access-lost.ts'
 import { passedHeaders } from '../scope/passed-headers.ts'
 import type { Scope } from '../scope/scope.ts'
-import { modernRefusal } from './errors.ts'
+import { CAPABILITY_MISSING, modernRefusal } from './errors.ts'
 import { type HeldBytes, ModernExchange, type ModernExchangeParts, type PassedInput } from './exchange.ts'
 import { inputResponses } from './input-requests.ts'
 import type { Leases } from './leases.ts'
@@ -154,6 +154,7 @@ export class ModernWire {
       return answer()
     } catch (thrown) {
       const error = asHubError(thrown)
+      if (error.code === 'client_capability_missing') throw new RefusedMessage(id, error, 400, CAPABILITY_MISSING)
       throw new RefusedMessage(id, error, error.code === 'method_not_found' ? 404 : error.status)
     }
   }
@@ -176,7 +177,7 @@ export class ModernWire {
     if (listens) {
       checkGetAccept(request.headers)
       this.#refuseDraining()
-      return listeners.open(scoped, id, params)
+      return listeners.open(scoped, id, params, envelope.capabilities)
     }
     return this.#call(scoped, id, method, envelope, weight)
   }

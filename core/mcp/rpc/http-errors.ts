@@ -7,9 +7,11 @@ export class RefusedMessage extends Error {
   readonly id: IdText | undefined
   readonly error: HubError
   readonly status: number
-  /** `status`: the HTTP status, where it differs from the error's usual one. */
-  constructor(id: IdText | undefined, error: HubError, status: number = error.status) {
+  readonly rpcCode: number | undefined
+  /** `status` and `rpcCode`: of HTTP and of JSON-RPC, where they differ from the error's usual ones. */
+  constructor(id: IdText | undefined, error: HubError, status: number = error.status, rpcCode?: number) {
     super(error.message)
+    this.rpcCode = rpcCode
     this.id = id
     this.error = error
     this.status = status
@@ -48,7 +50,8 @@ export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
     case 503:
       if (error.retryAfter !== undefined) headers.set('retry-after', String(error.retryAfter))
   }
-  const text = errorMessage(refused?.id, rpcError(error, place.requestId))
+  const written = rpcError(error, place.requestId)
+  const text = errorMessage(refused?.id, { ...written, code: refused?.rpcCode ?? written.code })
   return new Response(text, { status: refused?.status ?? error.status, headers })
 }
 

@@ -16,6 +16,7 @@ const AFTER: Readonly<Record<string, string>> = {
   start: 'preparing preparing preparing preparing preparing - - - - -',
   stop: 'stopped - stopped stopped stopped stopped stopped stopped stopped stopped',
   restart: 'preparing preparing preparing preparing preparing = preparing preparing preparing preparing',
+  'give-way': '- - - - - = preparing preparing preparing preparing',
   refresh: '- - preparing preparing preparing - - = = -',
   enabled: '- - - - - - - - - -',
   'configured: as before': 'preparing preparing - preparing preparing = = = = =',

@@ -66,6 +66,8 @@ export type ServerEvent =
   | { readonly type: 'start' }
   | { readonly type: 'stop'; readonly reason: WireError }
   | { readonly type: 'restart' }
+  /** Another connection is to be open alone. The shared one, which is unused, ends, and opens again after it. */
+  | { readonly type: 'give-way' }
   | { readonly type: 'refresh' }
   /** The record says that it should run; `configured` or `forbidden` follows. */
   | { readonly type: 'enabled' }

@@ -12,6 +12,10 @@ export const LOOP_MET: WireError = {
 }
 const RESTARTED: WireError = { code: 'connection_lost', message: 'The server is being restarted' }
 const CHANGED: WireError = { code: 'connection_lost', message: 'The server has changed' }
+const GIVES_WAY: WireError = {
+  code: 'connection_lost',
+  message: 'Another connection finds out whether the server asks its client, and it may not bear two',
+}
 const UNUSED: WireError = { code: 'idle', message: 'The server sleeps until the next call' }
 const LAZY: WireError = { code: 'idle', message: 'The server starts with the first call' }
 const LATE: WireError = {
@@ -64,6 +68,14 @@ const HANDLERS: Handlers = {
   },
 
   restart: state => restart({ ...state, wanted: true }),
+
+  'give-way': state => {
+    if (!hasConnection(state) && state.phase !== 'preparing') return unchanged(state)
+    return connect(at(state, state.phase, GIVES_WAY), [
+      { do: 'publish', state: 'connecting', reason: GIVES_WAY },
+      ...end(GIVES_WAY, 'with-calls'),
+    ])
+  },
 
   refresh: state => {
     if (canSend(state)) return { state, effects: [{ do: 'read-lists' }] }

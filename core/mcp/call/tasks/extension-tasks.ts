@@ -99,6 +99,15 @@ export class ExtensionTasks {
     })
   }
 
+  /** True for an id that this caller was given here. */
+  knows({ exchange, scope }: Routed, taskId: string): boolean {
+    try {
+      return passesTasks(scope) && this.#named({ exchange, scope }, { taskId }).id === taskId
+    } catch {
+      return false
+    }
+  }
+
   /** `tasks/update`, `tasks/cancel`: the server acknowledges them. */
   async acknowledge(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const task = this.#named(routed, params)
@@ -167,6 +176,11 @@ export class ExtensionTasks {
 
 type SealedTask = readonly [key: string, serverId: string, original: string, upstreamId: string, untilMs: number]
 
+/** Throws `client_capability_missing` for a client that did not declare the extension. */
+export function requireTasks(capabilities: JsonObject): void {
+  if (!hasDeclared({ capabilities })) throw undeclared()
+}
+
 /** The refusal of a request for tasks by a client that did not declare the extension. */
 function undeclared(): HubError {
   const requiredCapabilities = { extensions: { [TASKS_EXTENSION]: {} } }
@@ -175,7 +189,7 @@ function undeclared(): HubError {
   })
 }
 
-function hasDeclared({ capabilities }: Exchange): boolean {
+function hasDeclared({ capabilities }: Pick<Exchange, 'capabilities'>): boolean {
   return capabilities !== undefined && extensionOf(capabilities, TASKS_EXTENSION) !== undefined
 }
 

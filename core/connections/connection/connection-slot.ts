@@ -1,6 +1,6 @@
 import type { WireError } from '../../contract/errors.ts'
-import type { CallHome, PendingCall } from '../connection/call.ts'
-import type { Connection } from '../connection/connection.ts'
+import type { CallHome, PendingCall } from './call.ts'
+import type { Connection } from './connection.ts'
 
 /** Holds one upstream connection for one kind of caller, or queues calls until there is one. */
 export class ConnectionSlot implements CallHome {

@@ -1,0 +1,66 @@
+import type { WireError } from '../../contract/errors.ts'
+import type { SessionBinding } from '../api.ts'
+import type { Connection } from '../connection/connection.ts'
+import { ConnectionSlot } from '../connection/connection-slot.ts'
+import { RootsWait } from '../connection/roots-wait.ts'
+
+/** The owner of a connection: one client session, one lease, or all calls of one user. */
+export interface DedicatedTo {
+  readonly key: string
+  readonly kind: SessionBinding['kind']
+  readonly userId: string
+}
+
+/** One dedicated connection and its calls; it outlives losses of the connection. */
+export interface SessionEntry {
+  readonly slot: ConnectionSlot
+  /** Holds its calls until the server knows the client's roots. */
+  readonly roots: RootsWait
+  readonly owner: DedicatedTo
+  /** True for a connection of the server's legacy side. */
+  readonly older: boolean
+  /** Absent when the connection does not belong to one client session. */
+  binding: SessionBinding | undefined
+  /**
+   * Hashes of the URIs subscribed to over this connection, which stays open for them. Rejected subscriptions count too,
+   * so the set is bounded: the oldest is dropped first.
+   */
+  readonly subscriptions: Set<number | bigint>
+  connection: Connection | undefined
+  opening: boolean
+  /** It has a process, or gets one: it counts towards the limits. */
+  admitted: boolean
+  /** When it was last opened or tried to open (`performance.now()`). */
+  triedAtMs: number
+  usedAtMs: number
+  connectedBefore: boolean
+  closed: boolean
+  /** Its connection drains: calls that it does not answer are sent again where that is possible. */
+  drains: boolean
+  /** Ends its turn as the only connection to the server, in which others wait. */
+  endTurn: (() => void) | undefined
+  /** Until `untilMs` (`performance.now()`) its calls use the shared connection, for this reason. */
+  shares: { readonly untilMs: number; readonly reason: WireError } | undefined
+}
+
+/** An entry without a connection. */
+export function sessionEntry(owner: DedicatedTo, older: boolean, binding: SessionBinding | undefined): SessionEntry {
+  return {
+    slot: new ConnectionSlot(),
+    roots: new RootsWait(),
+    owner,
+    older,
+    binding,
+    subscriptions: new Set(),
+    connection: undefined,
+    opening: false,
+    admitted: false,
+    triedAtMs: 0,
+    usedAtMs: performance.now(),
+    connectedBefore: false,
+    closed: false,
+    drains: false,
+    shares: undefined,
+    endTurn: undefined,
+  }
+}
