@@ -91,7 +91,7 @@ const FAMILIES: readonly Suite[] = [
   ...parts('unit', 3),
   ...parts('browser', 2),
   ...parts('http', 2, { recycles: true }),
-  ...parts('failure', 2),
+  ...parts('failure', 2, { recycles: true }),
   family('plugins', { recycles: true }),
   ...parts('mcp', 2, { recycles: true }),
   family('patience', { partOf: 'failure', waits: true }),
