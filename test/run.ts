@@ -49,7 +49,7 @@ interface Suite {
   readonly waits?: boolean
   /**
    * Its hubs run in processes that earlier ones have left (RECYCLED). Default false: each has a process of its own, as a family needs
-   * that measures processes, kills them or makes faults in them.
+   * whose limits of time or memory are for a fresh hub. A process that a test kills is not used again.
    */
   readonly recycles?: boolean
   /** Further variables of its environment. */
