@@ -162,7 +162,7 @@ const BODIES: Readonly<Record<string, 'charges' | 'charges texts' | 'is counted'
 const FEATURE_WORDS: Readonly<
   Record<string, { readonly own: readonly string[]; readonly general: RegExp; readonly left: number }>
 > = {
-  // What comes with the hub, certificates of an authority, and a document without references to others.
+  // Files that come with the hub, certificates of an authority, and a document without references to others.
   bundle: { own: ['core/bundles/'], general: /bundled|[_-]ca[_-]bundle|ca[_-]bundle|bundle the document/gi, left: 244 },
 }
 

@@ -49,9 +49,11 @@ interface Suite {
   readonly waits?: boolean
   /**
    * Its hubs run in processes that earlier ones have left (RECYCLED). Default false: each has a process of its own, as a family needs
-   * that measures processes, kills them or makes faults in them.
+   * whose limits of time or memory are for a fresh hub. A process that a test kills is not used again.
    */
   readonly recycles?: boolean
+  /** Further variables of its environment. */
+  readonly env?: Readonly<Record<string, string>>
   /** Whoever asks for this family means this one too. */
   readonly partOf?: string
   /** The part of its files that this run takes, such as `1/2`. Default all. */
@@ -68,7 +70,8 @@ const bin = (name: string): string => join('node_modules/.bin', name)
 
 const CHECKS: readonly Suite[] = [
   // Under Bun and not by their own first line, which asks for a newer Node than a machine may have.
-  { name: 'types', command: [bun, bin('tsc'), '-p', '.'], single: true },
+  // Several checkers would check the shared types several times.
+  { name: 'types', command: [bun, bin('tsc'), '-p', '.', '--checkers', '1'], single: true, env: { GOGC: '400' } },
   { name: 'lint', command: [bun, bin('biome'), 'check', '.'], single: true },
   { name: 'dead-code', command: [bun, bin('knip')], single: true },
   // Tests are left out, so that they do not keep unused code alive.
@@ -88,9 +91,9 @@ const FAMILIES: readonly Suite[] = [
   ...parts('unit', 3),
   ...parts('browser', 2),
   ...parts('http', 2, { recycles: true }),
-  ...parts('failure', 2),
-  family('plugins'),
-  ...parts('mcp', 2),
+  ...parts('failure', 2, { recycles: true }),
+  family('plugins', { recycles: true }),
+  ...parts('mcp', 2, { recycles: true }),
   family('patience', { partOf: 'failure', waits: true }),
   {
     name: 'postgres',
@@ -189,6 +192,7 @@ async function run(suite: Suite, extra: readonly string[], beside: number): Prom
     env: {
       ...process.env,
       ...{ SEEN_CODES: seenCodes, [SIDE_BY_SIDE]: String(beside), [PROCESSOR_TIMES]: times },
+      ...suite.env,
       ...(suite.recycles ? { [RECYCLED]: '1', ...KEPT_MEMORY } : {}),
       ...(whole ? { [WHOLE]: '1' } : {}),
       ...(builtHub === undefined || suite.alone ? {} : { [BUILT_HUB]: builtHub }),

@@ -14,7 +14,7 @@ export interface RecordMirror {
 /** Dependencies of following the sections with records. */
 export interface FileRecordsParts {
   readonly settings: Pick<SettingsFile, 'state'>
-  /** Of the features, in the order in which they run. */
+  /** Records of the features, in the order in which they are read. */
   readonly mirrors: readonly RecordMirror[]
   /** Has the kinds of plugins, whose records come last. */
   readonly kinds: Pick<OpenKinds, 'all' | 'added'>

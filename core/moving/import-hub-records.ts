@@ -48,7 +48,7 @@ export function readHubRecords(
   return { items, notCarried, warnings }
 }
 
-/** What of a section is not carried. */
+/** Returns the parts of a section that are not carried. */
 export function besideRecords(kinds: readonly RecordKind[], name: string, value: JsonValue): JsonValue {
   const carry = kindOfSection(kinds, name)?.fromHub?.carry
   return carry && isJsonObject(value) ? carry.rest(value) : value

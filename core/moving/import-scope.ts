@@ -26,7 +26,7 @@ export interface ImportOptions {
   readonly off: boolean
   /** The group that the imported servers join: `name`, or `owner~name`. */
   readonly group?: string | undefined
-  /** Which servers are switched off in the file itself. Default: none. */
+  /** The servers that are switched off in the file itself. Default: none. */
   readonly switchOff?: SwitchOff
   /** Opens the secrets of an export. */
   readonly passphrase?: string | undefined

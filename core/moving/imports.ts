@@ -46,7 +46,7 @@ export interface ImportPlan {
   readonly items: readonly ImportOutcome[]
   readonly notCarried: readonly NotCarried[]
   readonly warnings: readonly string[]
-  /** Where that was wanted: the text of the document with its servers switched off. */
+  /** The text of the document with its servers switched off; absent without `switchOff`. */
   readonly switchedOff?: SwitchedOriginal
 }
 
@@ -188,7 +188,7 @@ export class Imports implements ImportService {
       )
       return { id, ...shown, planHash }
     }
-    // What an item lacks stands at the item, which is then not made.
+    // Missing values are listed at their item, which is then not made.
     return { shown, missing: [], decides: deciding(content.items, items, options), finish }
   }
 

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { NotCarried } from '../contract/points.ts'
 
-/** How the secrets of a kind are sealed: the purpose and field that bind them to their record. */
+/** The purpose and the field that bind the sealed secrets of a kind to their record. */
 export interface SealedAs {
   readonly purpose: string
   readonly field: string
@@ -11,7 +11,7 @@ export interface SealedAs {
   readonly what: string
 }
 
-/** How records of a kind leave for another hub, and arrive from one. */
+/** Rules by which records of a kind are exported and imported. */
 export interface MovedAs {
   /** Name of the section in an export. */
   readonly section: string
@@ -23,7 +23,7 @@ export interface MovedAs {
 
 /** Use of a section in the settings file of another hub. */
 export interface FromHub {
-  /** What the section holds, and what to do instead where it is not carried. */
+  /** A name for the content of the section, and advice for when it is not carried. */
   readonly what: string
   readonly instead: string
   /** Absent: records are not carried. */
@@ -54,9 +54,9 @@ export interface RecordKind {
   readonly most: number
   /** Name of the section of the settings file that may hold such records. */
   readonly fileSection: string
-  /** How that section is read; absent for a kind of a plugin, which has a list in `records`. */
+  /** Reads that section; absent for a kind of a plugin, which has a list in `records`. */
   readonly file?: Omit<FileSection, 'kind'>
-  /** What an import of another hub's settings file does with that section. */
+  /** Rules by which an import of another hub's settings file treats that section. */
   readonly fromHub?: FromHub
   /** A record acts in the rights of its owner. False: it only shows what its reader may see. */
   readonly acts: boolean
@@ -78,7 +78,7 @@ export function sectionsOf(kinds: readonly RecordKind[]): readonly FileSection[]
   return kinds.flatMap(({ kind, file }) => (file ? [{ kind, ...file }] : []))
 }
 
-/** How the secrets of a kind of a plugin are sealed, whether the plugin runs or not. */
+/** Returns how the secrets of a plugin's kind are sealed; the plugin need not run. */
 export function pluginSealing(kind: string): SealedAs {
   return { purpose: 'plugin-record', field: kind, what: `record of the kind ${kind}` }
 }

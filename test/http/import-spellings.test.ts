@@ -241,7 +241,7 @@ test('a reference to a secret of another program is asked for, and its text is n
     expect([found.verdict, found.error.errors.map(({ code }: { code: string }) => code)]).toEqual([
       ...['invalid', ['variable_unknown']],
     ])
-    // What the console fills in: the reference itself, not a mask that stands for a text of the document.
+    // The console fills in the reference itself, not a mask that stands for a text of the document.
     expect(found.body).toMatchObject(body)
     expect(found.places).toBeUndefined()
   }

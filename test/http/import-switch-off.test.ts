@@ -75,7 +75,7 @@ test.each<[string, string, string, (text: string) => unknown, unknown, string, R
   expect(planned.off.toSorted()).toEqual(await names())
   if (place === undefined) expect(planned.places).toEqual([])
   else expect(planned.places[0].path).toMatch(place)
-  // What was made is the caller's alone, and so is the file that is kept.
+  // Only the caller sees the imported servers and the kept file.
   expect((await eve.request('POST', `/api/import/${made.id}/rollback`)).status).toBe(404)
   const taken = await bob.ok('POST', `/api/import/${made.id}/rollback`)
   expect([taken.original, await names()]).toEqual([{ format, text: document }, []])

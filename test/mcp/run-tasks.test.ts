@@ -23,7 +23,7 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-/** What the server was asked about its tasks. */
+/** The requests about tasks that the server got. */
 async function seen(): Promise<string[]> {
   const answer = await ann.ok('POST', '/api/servers/twin/tools/seen/call', {})
   return JSON.parse(answer.result.content[0].text) as string[]

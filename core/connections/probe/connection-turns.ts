@@ -7,7 +7,7 @@ const QUIET_MS = 2_000
 /** Pause between the end of one connection and the start of the next: proxies pass an end on later than a start. */
 const PAUSE_MS = 250
 
-/** What turns need from their server. */
+/** The parts of their server that turns use. */
 export interface ConnectionTurnsOptions {
   /** The shared connection, while it is open. */
   readonly shared: () => Connection | undefined

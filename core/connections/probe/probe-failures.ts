@@ -6,7 +6,7 @@ import { ToolsProbeFailed } from './tools-probe.ts'
 /** A failed probe is not repeated sooner. */
 const RETRY_MS = 30_000
 
-/** What `ProbeFailures` needs from its server. */
+/** The parts of its server that `ProbeFailures` uses. */
 export interface ProbeFailuresOptions {
   readonly context: { readonly log: Pick<PluginLogger, 'warn'>; readonly redact: (text: string) => string }
   readonly record: () => ServerRecord

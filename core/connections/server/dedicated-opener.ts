@@ -31,7 +31,7 @@ import type { SessionEntry } from './session-entry.ts'
 const SHARES_MS = 30_000
 /** A list_changed notification this soon after the handshake announces the list for this client, which is read anyway. */
 const FRESH_MS = 2_000
-/** How long a connection that is open alone stays so after its server was seen to ask: the call waits for a person. */
+/** Time for which a connection stays the only one after its server asked something: the call waits for a person. */
 const ASKED_MS = 5_000
 const BUSY: WireError = { code: 'quota_servers', message: 'Calls keep its only connection busy' }
 const ONE_ONLY: WireError = { code: 'connection_lost', message: 'The server serves one connection at a time' }

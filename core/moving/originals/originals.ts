@@ -6,17 +6,17 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { ImportSource } from '../../contract/points.ts'
 import { validationError } from '../../domain/validation-error.ts'
 
-/** Which servers are switched off in the file of an import: those that it takes over, or those at these pointers. */
+/** The servers that are switched off in the file of an import: all that it takes over, or those at these pointers. */
 export type SwitchOff = boolean | readonly string[]
 
 /** The file of an import with its servers switched off. */
 export interface SwitchedOriginal extends SwitchedText {
   readonly format: TextFormat
-  /** Where programs keep such a file; empty for a file that many programs have. */
+  /** Places where the program keeps the file; empty for a file that many programs have. */
   readonly places: ImportSource['places']
 }
 
-/** What switching servers off in a file needs. */
+/** The parts of the hub that switch servers off in a file. */
 export interface OriginalsDeps {
   /** By the program's name. */
   sources(): ReadonlyMap<string, ImportSource>

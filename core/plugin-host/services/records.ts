@@ -17,7 +17,7 @@ import type { Sealer } from '../../secrets/seal.ts'
 import type { Store } from '../../store/open.ts'
 import { attributed, checkedFields, writtenSchema } from './routes.ts'
 
-/** What the records of plugins need of the hub. */
+/** The parts of the hub that records of plugins use. */
 export interface RecordParts {
   readonly store: Store
   readonly sealer: Sealer
@@ -25,7 +25,7 @@ export interface RecordParts {
   readonly registry: { readonly audit: Pick<Registry['audit'], 'record' | 'changer'> }
 }
 
-/** What the kinds of one plugin need of its host. */
+/** The parts of the plugin host that the kinds of one plugin use. */
 export interface PluginRecordParts {
   readonly plugin: string
   hub(): RecordParts

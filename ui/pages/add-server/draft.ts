@@ -7,7 +7,7 @@ export interface Verdict {
   readonly name: string
   readonly verdict: 'new' | 'exists' | 'invalid' | 'created'
   readonly ref?: string
-  /** Where the document has the entry: a pointer. */
+  /** Pointer to the entry in the document. */
   readonly at?: string
   readonly body?: Body
   /** Pointer of a masked secret in `body` → its pointer in the document. */

@@ -11,7 +11,7 @@ import { LOST_MS, pollIntervalOf } from '../task-run.ts'
 import { isOver, taskState } from '../task-state.ts'
 import type { ExtensionTasks } from './extension-tasks.ts'
 
-/** Who follows tasks, where, and until when. */
+/** The user who follows tasks, the address, and the end of the following. */
 export interface Following extends Pick<SessionlessRequest, 'requestId' | 'clientAddress' | 'actor' | 'signal'> {
   readonly scope: Scope
   readonly capabilities: JsonObject
