@@ -194,7 +194,7 @@ function lent(hub: HubServices | undefined): HubServices {
 function emit(slot: Slot, bus: EventBus, event: string, ownerId: string | null, data: unknown): void {
   const kind = slot.about?.events?.[event]
   if (!kind) throw new TypeError(`The definition of plugin "${slot.name}" has no event "${event}"`)
-  bus.emit(event as EventName, ownerId, data as EventCatalog[EventName], kind.audience)
+  bus.emitOfPlugin(event as EventName, ownerId, data as EventCatalog[EventName], kind.audience)
 }
 
 function listen(bus: EventBus, name: string, handler: (event: unknown) => void): () => void {

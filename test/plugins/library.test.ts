@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { openStream } from '../support/live-stream.ts'
 import { inFolder } from '../support/moving.ts'
 import { startAuthor } from '../support/plugins/author.ts'
 import { makeTemp } from '../support/temp.ts'
@@ -75,9 +76,14 @@ test('routes check their fields and rights, count in metrics, and are in the API
     [403, 'admin_only', undefined],
   ])
   expect((await fetch(`${hub.url}${BOOKS}`)).status).toBe(401)
+  const [hers, his, all] = await Promise.all([ada, bob, admin].map(who => openStream(who, '?topics=plugins')))
   const emma = await ada.ok('POST', BOOKS, { title: 'Emma' })
   expect(emma.shelves).toEqual(['classics'])
   expect(await bob.ok('GET', BOOKS)).toEqual({ greeting: 'Hello', items: [] })
+  const added = { event: 'library.book_added', data: { owner: 'ada', data: { bookId: emma.id, title: 'Emma' } } }
+  for (const stream of [hers, all]) expect(await stream?.next(() => true)).toMatchObject(added)
+  expect(his?.events).toEqual([])
+  await Promise.all([hers, his, all].map(stream => stream?.close()))
   const audit = await admin.ok('GET', '/api/admin/audit?action=library.book_add')
   expect(audit.items).toHaveLength(1)
   const metrics = await admin.request('GET', '/metrics')

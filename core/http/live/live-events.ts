@@ -4,7 +4,7 @@ import type { EventName, HubEvent } from '../../events/catalog.ts'
 import type { EventIds } from './event-ids.ts'
 
 /** The topics that a reader may subscribe to. */
-export const TOPICS = ['servers', 'logs', 'alerts', 'metrics', 'calls'] as const
+export const TOPICS = ['servers', 'logs', 'alerts', 'metrics', 'calls', 'plugins'] as const
 /** One of {@link TOPICS}. */
 export type Topic = (typeof TOPICS)[number]
 
@@ -20,6 +20,8 @@ export const LIVE_EVENTS: Readonly<Record<Topic, readonly PluginEventName[]>> = 
   alerts: ['alert.pending', 'alert.fired', 'alert.resolved'],
   metrics: ['metrics.tick'],
   calls: ['tool.called'],
+  // Those that plugins define, whatever their names.
+  plugins: [],
 }
 
 /** Frequent events: emitted, and even built, only while a reader has subscribed; those of the others are kept for a while. */
@@ -61,9 +63,14 @@ export function liveEvent(
   const { id: number, name, at, ownerId, audience } = event
   const id = ids.idOf(number)
   const owner = ownerId === null ? null : (ownerNames.get(ownerId) ?? null)
-  // `ownerId` determines who may read a log record, and is not sent.
-  const { ownerId: reader, ...data } = event.data as Record<string, unknown>
+  const data = topic === 'plugins' ? event.data : sentData(event.data as Record<string, unknown>)
   const text = JSON.stringify({ id, event: name, at, owner, data })
-  const about = name.startsWith('alert.') && typeof data.subject === 'string' ? { subject: data.subject } : {}
+  const subject = topic === 'alerts' ? (event.data as { readonly subject?: unknown }).subject : undefined
+  const about = typeof subject === 'string' ? { subject } : {}
   return { id, name, topic, number, ownerId, isPublic: audience === 'public', ...about, text }
+}
+
+/** `ownerId` determines who may read a log record, and is not sent. */
+function sentData({ ownerId: _, ...data }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return data
 }

@@ -168,7 +168,10 @@ export class LiveFeed {
   }
 
   #listen(topic: Topic): () => void {
-    const stops = LIVE_EVENTS[topic].map(name => this.#options.bus.on(name, event => this.#dispatch(topic, event)))
+    const { bus } = this.#options
+    const dispatch = (event: HubEvent): void => this.#dispatch(topic, event)
+    const stops =
+      topic === 'plugins' ? [bus.onPlugins(dispatch)] : LIVE_EVENTS[topic].map(name => bus.on(name, dispatch))
     return () => {
       for (const stop of stops) stop()
     }
