@@ -20,7 +20,7 @@ export function rawRequest(
   options: { readonly quietMs?: number; readonly limitMs?: number } = {},
 ): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
-  const { quietMs = 300, limitMs = 60_000 } = options
+  const { quietMs = 60, limitMs = 60_000 } = options
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>()
   const method = Buffer.from(text).toString('latin1').split(' ', 1)[0] ?? ''
   let seen = ''
