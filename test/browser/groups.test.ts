@@ -107,6 +107,8 @@ test.each(VIEWS)(
     await page.click('.btn:has-text("Connect a client")')
     await page.waitForSelector('pb-connect [role=radio]')
     const { clients } = await admin.ok('GET', `/api/groups/admin~${name}/client-config?client=curl`)
+    expect(await page.locator('pb-connect [role=radio]').count()).toBe(9)
+    await page.click('pb-connect button:has-text("more clients"), pb-connect button:has-text("另外")')
     // The same clients as REST and the command offer, and the address alone.
     expect(await page.locator('pb-connect [role=radio]').allTextContents()).toEqual([
       ...clients.map(({ label }: { label: string }) => label),

@@ -58,9 +58,7 @@ export async function assignDocument(trx: Writer, serverId: string, id: string):
   throw new HubError('storage_busy', 'The OpenAPI document was removed while its server was being saved; save it again')
 }
 
-/**
- * Opens a server's document; nothing of its text is read yet. Reading a part takes milliseconds: give way between two. Throws `config_invalid` when another one is stored, or none.
- */
+/** Opens a server's document; nothing of its text is read yet. Throws `config_invalid` when another one is stored, or none. */
 export async function openDocument(store: Store, serverId: string, sha256: string): Promise<DocumentParts> {
   const found = await read(store, db => documentOf(db, serverId, sha256))
   if (!found) throw gone()
@@ -71,6 +69,7 @@ export async function openDocument(store: Store, serverId: string, sha256: strin
     partBytes: Math.min(PART_BYTES, found.bytes),
     async next() {
       if (length >= found.bytes) return undefined
+      if (part > 0) await nextTurn()
       const row = await read(store, db => partOf(db, found.id, part))
       if (!row) throw gone()
       part += 1
@@ -88,7 +87,6 @@ export async function readDocument(store: Store, serverId: string, sha256: strin
   for (let part = await parts.next(); part; part = await parts.next()) {
     content.set(part, length)
     length += part.length
-    await nextTurn()
   }
   return content
 }

@@ -63,6 +63,8 @@ export const group: Readonly<Record<string, string>> = {
   '{n} names clash': '{n} 个名称冲突',
   Client: '客户端',
   'Plain URL': '纯 URL',
+  '{n} more client': '另外 {n} 个客户端',
+  '{n} more clients': '另外 {n} 个客户端',
   'New key: {label}, only {group}': '新密钥：{label}，仅限 {group}',
   'Its secret is not shown again: put it in place of {place}.': '其密文不再显示，请用它替换 {place}。',
   'Opens this group and nothing else. You can revoke it under API keys.': '只能访问此分组，可在“API 密钥”中吊销。',

@@ -19,6 +19,8 @@ import '../../components/copy.ts'
 const PLACE = '<ACCESS_KEY>'
 /** Interval of checks whether the client has connected, in milliseconds. */
 const LOOK_MS = 1500
+/** Clients that are shown at first: the hub lists the best known ones first. */
+const FIRST = 8
 
 interface ClientText {
   readonly endpoint: string
@@ -72,6 +74,7 @@ export class PbConnect extends PbElement {
     connected: { state: true },
     making: { state: true },
     clients: { state: true },
+    all: { state: true },
   }
   declare group: GroupRecord
   /** The client; undefined: the drawer is closed. */
@@ -83,6 +86,8 @@ export class PbConnect extends PbElement {
   declare making: boolean
   /** As the hub lists them; empty until its first answer. */
   declare clients: readonly Client[]
+  /** True when all clients are shown, and not the first ones alone. */
+  declare all: boolean
   #timer: ReturnType<typeof setInterval> | undefined
   readonly #known = new Set<string>()
   #openedAtMs = 0
@@ -108,6 +113,7 @@ export class PbConnect extends PbElement {
   constructor() {
     super()
     this.clients = []
+    this.all = false
   }
 
   override disconnectedCallback(): void {
@@ -169,7 +175,7 @@ export class PbConnect extends PbElement {
       body: html`<div class="stack"><div class="clients" role="radiogroup" aria-label=${t('Client')} @keydown=${this.#moved}>${this.#offered.map(
         ({ id, label }) =>
           html`<button type="button" role="radio" aria-checked=${id === this.client ? 'true' : 'false'} tabindex=${id === this.client ? 0 : -1} title=${label} @click=${() => this.#choose(id)}>${icon(PICTURES[id] ?? 'terminal')}<span class="cut">${label}</span></button>`,
-      )}</div>${this.#keyField()}${this.#snippet()}</div>`,
+      )}</div>${this.#more()}${this.#keyField()}${this.#snippet()}</div>`,
       foot: this.#foot(),
       onClose: () => {
         this.secret = undefined
@@ -179,9 +185,28 @@ export class PbConnect extends PbElement {
     })
   }
 
-  /** The hub's clients, and the address alone for any other one. */
+  /** The hub's clients, at first the best known ones, and the address alone for any other one. */
   get #offered(): readonly Client[] {
-    return this.clients.length === 0 ? [] : [...this.clients, { id: 'url', label: t('Plain URL') }]
+    if (this.clients.length === 0) return []
+    return [...this.clients.slice(0, this.#isShort ? FIRST : undefined), { id: 'url', label: t('Plain URL') }]
+  }
+
+  /** The chosen client is always shown. */
+  get #isShort(): boolean {
+    return !this.all && this.clients.findIndex(({ id }) => id === this.client) < FIRST
+  }
+
+  #more(): unknown {
+    const more = this.clients.length - FIRST
+    if (!this.#isShort || more <= 0) return nothing
+    return html`<button type="button" class="btn ghost sm" @click=${this.#showAll}>${icon('chevron-down')}${plural(more, '{n} more client', '{n} more clients')}</button>`
+  }
+
+  readonly #showAll = async (): Promise<void> => {
+    this.all = true
+    await this.updateComplete
+    // The button is gone; the focus goes on with the first of those that it has brought.
+    this.querySelectorAll<HTMLElement>('[role=radio]')[FIRST]?.focus()
   }
 
   #choose(id: string): void {
