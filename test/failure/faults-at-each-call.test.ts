@@ -126,26 +126,31 @@ test('the list of calls is that of a calm run: it has every file, and writes, sy
 })
 
 /**
- * Tries each kind of call with each code and time, to the end of the list; `afterwards` runs after one that the hub did not
- * survive.
+ * Tries each of these kinds of calls with each code and time, to the end of the list, and reports what fails at once; `afterwards`
+ * runs after one that the hub did not survive, `afterCall` after all codes and times of one kind.
  */
 async function eachAlone(
+  kinds: readonly (typeof calls)[number][],
   times: readonly string[],
   work: (fault: Fault) => Promise<void>,
-  afterwards: () => Promise<void> = async () => {},
+  { afterwards = async () => {}, afterCall = async () => {} } = {},
 ): Promise<void> {
   const lost: string[] = []
-  for (const each of calls) {
-    for (const code of ['EIO', 'ENOSPC'] as const) {
-      for (const when of times) {
-        try {
-          await work({ calls: [each], code, when })
-        } catch (error) {
-          lost.push(`${each.call} ${each.file} ${code} ${when}: ${error instanceof Error ? error.message : error}`)
-          await afterwards()
-        }
-      }
+  const tried = async (name: string, attempt: () => Promise<void>): Promise<void> => {
+    try {
+      await attempt()
+    } catch (error) {
+      const reason = `${name}: ${error instanceof Error ? error.message : error}`
+      console.error(reason)
+      lost.push(reason)
+      await afterwards()
     }
+  }
+  for (const each of kinds) {
+    const name = `${each.call} ${each.file}`
+    for (const code of ['EIO', 'ENOSPC'] as const)
+      for (const when of times) await tried(`${name} ${code} ${when}`, () => work({ calls: [each], code, when }))
+    await tried(`after ${name}`, afterCall)
   }
   expect(lost).toEqual([])
 }
@@ -198,13 +203,21 @@ describe('while the hub starts', () => {
     120_000,
   )
   beyondCore(() => {
-    test('each kind of call fails alone', async () => {
-      await eachAlone(['1', '2', '1+'], async fault => {
-        await startsOrSays(fault)
-        await hasEverything()
-        await hub.stop({ keep: true })
-      })
-    }, 7_200_000)
+    test.each([
+      ['the history', true],
+      ['the store', false],
+    ])(
+      'each kind of call of %s fails alone',
+      async (_, ofHistory) => {
+        const kinds = calls.filter(({ file }) => file.startsWith('history') === ofHistory)
+        const afterCall = async (): Promise<void> => {
+          await hasEverything()
+          await hub.stop({ keep: true })
+        }
+        await eachAlone(kinds, ['1', '2', '1+'], startsOrSays, { afterCall })
+      },
+      7_200_000,
+    )
   })
   test('everything that was stored is there once the calls succeed', hasEverything, 120_000)
 })
@@ -228,10 +241,11 @@ describe('while the hub runs', () => {
   )
   beyondCore(() => {
     test('each kind of call fails alone', async () => {
-      await eachAlone(['1', '2', '3', '1+'], survives, async () => {
+      const afterwards = async (): Promise<void> => {
         await hub.stop({ keep: true }).catch(() => undefined)
         await restart()
-      })
+      }
+      await eachAlone(calls, ['1', '2', '3', '1+'], survives, { afterwards })
     }, 3_600_000)
     test('the calls of a checkpoint fail', async () => {
       for (const code of ['EIO', 'ENOSPC'] as const) {

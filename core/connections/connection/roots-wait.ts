@@ -5,8 +5,10 @@ import type { Connection } from './connection.ts'
 
 /** Longest wait of calls for the server's question about the roots; a session's client has as long to answer. */
 const ROOTS_MS = 300
-/** Time that a server may need after the answer, in milliseconds, since it checks the folders before it uses them. */
+/** Shortest time that a server may need after the answer, in milliseconds, since it checks the folders before it uses them. */
 const TAKEN_MS = 40
+/** A server that takes long for an answer, on a busy machine, takes so many times as long to check the folders; at most `ROOTS_MS`. */
+const TAKEN_TIMES = 8
 const ROOTS_METHOD = 'roots/list'
 
 /**
@@ -71,9 +73,11 @@ export class RootsWait {
     this.#limit()
     // The server has read the client's answer when it answers this.
     const ping = new PendingCall({ method: 'ping', params: undefined })
+    const askedMs = performance.now()
     connection.send(ping)
     if ((await within(ping.reply, ROOTS_MS)) === undefined) ping.cancel()
-    await new Promise(resolve => setTimeout(resolve, TAKEN_MS))
+    const takenMs = Math.min(Math.max(TAKEN_MS, TAKEN_TIMES * (performance.now() - askedMs)), ROOTS_MS)
+    await new Promise(resolve => setTimeout(resolve, takenMs))
     if (this.#connection === connection && this.#open === 0) this.#over()
   }
 
