@@ -2,7 +2,7 @@ import { setTimeout as rest } from 'node:timers/promises'
 import type { Connection } from '../connection/connection.ts'
 import { within } from '../within.ts'
 
-/** Longest wait for the calls of the shared connection, which is not taken from them. */
+/** Longest wait for the calls of the shared connection and of former ones, which are not taken from them. */
 const QUIET_MS = 2_000
 /** Pause between the end of one connection and the start of the next: proxies pass an end on later than a start. */
 const PAUSE_MS = 250
@@ -57,9 +57,14 @@ export class ConnectionTurns {
     }
   }
 
+  /** True when no call is in flight, also over a former connection that drains. */
   async #isQuiet(): Promise<boolean> {
     const connection = this.#options.shared()
-    if (connection && connection.inFlight > 0) await within(connection.drained(), QUIET_MS)
-    return (this.#options.shared()?.inFlight ?? 0) === 0
+    const drained = connection && connection.inFlight > 0 ? connection.drained() : undefined
+    const isQuiet = await within(
+      Promise.all([drained, this.#options.closed()]).then(() => true),
+      QUIET_MS,
+    )
+    return isQuiet === true && (this.#options.shared()?.inFlight ?? 0) === 0
   }
 }
