@@ -30,6 +30,8 @@ interface Shared {
   readonly passed: (bytes: number) => void
   /** Chunks of long responses that wait to be sent, by account. */
   readonly sending: FairTurns
+  /** Parts of long responses that wait to be read, by account. */
+  readonly reading: FairTurns
 }
 
 /**
@@ -119,6 +121,11 @@ export class ByteAccount {
     return new Promise(resolve => this.#whole.sending.add(this.#name, resolve))
   }
 
+  /** The same for the next part of up to 1 MiB that is read from the store, which takes up to 13 ms: one in a turn. */
+  readingTurn(): Promise<void> {
+    return new Promise(resolve => this.#whole.reading.add(this.#name, resolve))
+  }
+
   /** Marks the start of a request that may charge bytes; {@link leave} ends it. Needed only for accounts of addresses. */
   enter(): void {
     this.#holders += 1
@@ -140,7 +147,14 @@ export class BytesInFlight {
   /** `passed` is called from time to time with the number of bytes taken since the last call. */
   constructor(limits: ByteLimits, passed: (bytes: number) => void = () => {}) {
     this.#limits = limits
-    this.#whole = { used: 0, limit: limits.total, taken: 0, passed, sending: new FairTurns(CHUNKS_PER_TURN) }
+    this.#whole = {
+      used: 0,
+      limit: limits.total,
+      taken: 0,
+      passed,
+      sending: new FairTurns(CHUNKS_PER_TURN),
+      reading: new FairTurns(),
+    }
   }
 
   /** Bytes held in all accounts. */

@@ -83,6 +83,10 @@ export function pulledBody(
     part = undefined
     account.give(partBytes)
   }
+  const read = async (): Promise<Bytes | undefined> => {
+    await account.readingTurn()
+    return released ? undefined : next()
+  }
   return new CountedBody(
     {
       async pull(controller) {
@@ -90,7 +94,7 @@ export function pulledBody(
         if (released) return
         try {
           while (!part?.byteLength) {
-            part = await next()
+            part = await read()
             if (released) return
             if (part === undefined) {
               release()

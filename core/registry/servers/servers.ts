@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
@@ -34,7 +33,7 @@ import { groupsWith, serverRowById, serverRowsByIds, serverRowsByKey } from '../
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
 import { authorCap, reconfigures } from './author-rights.ts'
 import { checkedDraft } from './document-check.ts'
-import { openDocument, readDocument, withDocument } from './document-parts.ts'
+import { openDocument, readDocument, readDocumentText, withDocument } from './document-parts.ts'
 import { fullyFilled, writeDocument } from './documents.ts'
 import { effectiveServer, secretValues } from './effective-server.ts'
 import { FileEntries } from './file-entries.ts'
@@ -181,8 +180,8 @@ export class Servers implements ServerRegistry {
     const opened = mapSecrets(openSettings(this.#deps.sealer, record, record), replace)
     const document = storedDocument(record.config)
     if (!document) return serverBodyOf(opened)
-    const content = await this.#readDocument(record.id, document.sha256)
-    const config = withInlineDocument(opened.config, Buffer.from(content).toString('utf8'))
+    const text = await readDocumentText(this.#deps.store, record.id, document.sha256)
+    const config = withInlineDocument(opened.config, text)
     return serverBodyOf({ ...opened, config })
   }
 

@@ -5,8 +5,8 @@ import { bytesInFlight } from '../../support/bytes.ts'
 import { turnsOf } from '../http/loop-turns.ts'
 
 const PART_BYTES = 512 * 1024
-/** Most chunks of 64 KiB in one turn of the event loop: a millisecond of work on a slow processor. */
-const MOST_IN_TURN = 4
+/** Most chunks of 64 KiB in one turn of the event loop, a millisecond of work on a slow processor: four, and the first of a part that was read. */
+const MOST_IN_TURN = 5
 
 type Body = ReadableStream<Uint8Array>
 
