@@ -42,7 +42,7 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
   const isSse = (): boolean => (shared.otherTransport ?? record().transport) === 'sse'
   const shared: SharedConnection = new SharedConnection({
     ...{ ...common, version, draining, turns },
-    single: () => asking.single || asking.fragile || (record().session === 'shared' && isSse()),
+    single: () => asking.single || (record().session === 'shared' && isSse()),
     knownTools: () => lists.markedTools,
     report: event => driver.dispatch(event),
     events: configHash => sharedEvents(parts, configHash),
