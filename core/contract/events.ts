@@ -72,7 +72,7 @@ export type PluginEvent<N extends PluginEventName = PluginEventName> = {
     readonly name: Name
     /** ISO 8601 UTC. */
     readonly at: string
-    /** The user to whom it belongs; null for the hub's own. */
+    /** Id of the user who owns the event; null for an event of the hub itself. */
     readonly ownerId: string | null
     readonly data: PluginEvents[Name]
   }

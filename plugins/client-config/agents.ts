@@ -3,7 +3,7 @@ import { headers, yaml } from './fields.ts'
 
 const ROO = 'Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json'
 
-/** Coding agents whose servers stand in a map of `url` and `headers`. */
+/** Coding agents whose configuration lists each server with a `url` and `headers`. */
 export const AGENTS: Readonly<Record<string, ClientConfig>> = {
   // https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/
   qwen: {

@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts'
 const ROOTS_MS = 300
 /** Shortest time that a server may need after the answer, in milliseconds, since it checks the folders before it uses them. */
 const TAKEN_MS = 40
-/** A server that takes long for an answer, on a busy machine, takes so many times as long to check the folders; at most `ROOTS_MS`. */
+/** The server gets this many times the round trip of a ping to check the folders, at most `ROOTS_MS`: a busy machine needs more time. */
 const TAKEN_TIMES = 8
 const ROOTS_METHOD = 'roots/list'
 

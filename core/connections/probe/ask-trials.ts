@@ -25,8 +25,8 @@ interface Place {
 }
 
 /**
- * Decides which callers of a program use a connection of their own before the program was seen to send server requests. Only a
- * call shows whether a tool does so, and a program that was told that its client supports none sends none. So a caller that
+ * Decides which callers of a program use a connection of their own before the program was seen to send server requests. A tool
+ * shows only when it is called whether it sends them, and only to a client that declares support for them. So a caller that
  * supports them gets its own connection when its first call is of a tool that has not yet answered such a caller. It is not
  * moved while it uses the server, as programs keep state between calls. Only one caller of a user at a time tries a tool.
  */

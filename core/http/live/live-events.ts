@@ -20,7 +20,7 @@ export const LIVE_EVENTS: Readonly<Record<Topic, readonly PluginEventName[]>> = 
   alerts: ['alert.pending', 'alert.fired', 'alert.resolved'],
   metrics: ['metrics.tick'],
   calls: ['tool.called'],
-  // Those that plugins define, whatever their names.
+  // Plugins define the names of these events.
   plugins: [],
 }
 

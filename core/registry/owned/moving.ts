@@ -36,7 +36,7 @@ export interface MovingRecords {
   remove(actor: Actor, ref: string): Promise<void>
   /** The body with what it names of the same document under its new names. Absent: it names nothing. */
   renamed?(body: JsonObject, names: NewNames): JsonObject
-  /** Sentences for the user for whom an import has made a record of this body. */
+  /** Warnings about a record of this body, for the user who imports it. */
   warnings?(body: JsonObject): readonly string[]
 }
 

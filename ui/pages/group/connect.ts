@@ -205,7 +205,7 @@ export class PbConnect extends PbElement {
   readonly #showAll = async (): Promise<void> => {
     this.all = true
     await this.updateComplete
-    // The button is gone; the focus goes on with the first of those that it has brought.
+    // The button is gone. The focus moves to the first client that it has revealed.
     this.querySelectorAll<HTMLElement>('[role=radio]')[FIRST]?.focus()
   }
 
