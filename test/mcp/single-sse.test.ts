@@ -25,6 +25,7 @@ beforeAll(async () => {
       programs.set(name, await startProgram(fixture('single-sse'), { args: list })),
     ),
     startProgram(fixture('asking-sse')).then(program => programs.set('several', program)),
+    startProgram(fixture('single-sse'), asking(0)).then(program => programs.set('asking', program)),
   ])
   const mcpServers = Object.fromEntries([...programs].map(([name, { url }]) => [name, { type: 'sse', url }]))
   const groups = [{ name: 'both', servers: NAMES }]
@@ -41,6 +42,20 @@ afterAll(async () => {
 
 const able = (path: string, name = 'ada'): Promise<McpClient> => admin.mcp(path, answering(name).options)
 const pidOf = (name: string): string => String(programs.get(name)?.pid)
+
+/** It listens again where it listened before. */
+const asking = (port = Number(new URL(programs.get('asking')?.url ?? '').port)) => ({
+  args: ['keyed', 'asks'],
+  env: { PORT: String(port) },
+})
+
+function isAlive(pid: string): boolean {
+  try {
+    return process.kill(Number(pid), 0)
+  } catch {
+    return false
+  }
+}
 
 async function modernClient(path: string): Promise<ModernClient> {
   const client = new ModernClient(
@@ -95,6 +110,29 @@ test('a server of that transport that asks gets a connection for each client, fr
   expect(warnings).toBeUndefined()
 })
 
+test('a server that asks and ends with its second stream is ended once, and serves everybody when it runs again', async () => {
+  const plain = await admin.mcp('/mcp/asking')
+  const first = await callText(plain, 'where')
+  const ada = await able('/mcp/asking')
+  expect(await callText(ada, 'roots')).toContain('ada')
+  // Only a connection beside the first shows whether it bears two: a call in flight may fail with it.
+  await until(async () => {
+    await callText(await able('/mcp/asking', 'bert'), 'where').catch(() => undefined)
+    return !isAlive(first)
+  })
+  programs.set('asking', await startProgram(fixture('single-sse'), asking()))
+  await online(admin, ['asking'])
+  const { session, warnings } = (await admin.ok('GET', '/api/servers/asking')).status
+  expect(session).toMatchObject({ kind: 'shared' })
+  expect(warnings.map(({ code }: { code: string }) => code)).toEqual(['one_connection_only'])
+  const clients = [plain, ada, await able('/mcp/asking'), await modernClient('/mcp/asking')]
+  for (const client of clients) {
+    const { content } = await client.callTool({ name: 'where', arguments: {} })
+    expect(content).toEqual([{ type: 'text', text: pidOf('asking') }])
+  }
+  expect(await callText(plain, 'connects')).toBe('1')
+})
+
 test('the same after a restart of the hub', async () => {
   await hub.stop({ keep: true })
   hub = await startHub({ folder: hub.folder })
@@ -108,6 +146,9 @@ test('the same after a restart of the hub', async () => {
     // Kept are the lists for clients that can be asked; a first call of each tool is tried again.
     expect(Number(await callText(plain, 'connects')) - before).toBe(2)
   }
+  const ada = await able('/mcp/asking')
+  expect(await callText(ada, 'where')).toBe(pidOf('asking'))
+  expect(await callText(ada, 'connects')).toBe('2')
   const clients = await Promise.all([able('/mcp/several'), able('/mcp/several', 'bert')])
   const answers = await Promise.all(clients.map(client => callText(client, 'elicit')))
   expect(answers[0]).toContain('ada')

@@ -1,7 +1,8 @@
 /**
  * HTTP with SSE, built on the SDK as many published examples are: one server object for all streams. `server.connect` throws
  * at a second stream, and the process ends. With the argument `keyed` messages go to the transport of their session, as in
- * mcp-server-kubernetes; without it to the last one. With `asks` it has a tool that requests roots. Prints `listening on URL`.
+ * mcp-server-kubernetes; without it to the last one. With `asks` it has a tool that requests roots. Listens on `PORT`, or on a
+ * free port. Prints `listening on URL`.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -45,6 +46,6 @@ const http = createServer((request, response) => {
   if (transport && url.pathname === '/messages') void transport.handlePostMessage(request, response)
   else response.writeHead(404).end('Not found')
 })
-http.listen(0, '127.0.0.1', () => {
+http.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
   console.log(`listening on http://127.0.0.1:${(http.address() as AddressInfo).port}/sse`)
 })
