@@ -4,7 +4,7 @@ import type { HubError, HubErrorOptions } from './errors.ts'
 import type { EventView } from './events.ts'
 import type { GuardedFetch } from './fetch.ts'
 import type { DialFor, FetchFor, PluginClient, PluginPeople, PluginRecords, PluginStates } from './hub-services.ts'
-import type { PluginJobs, PluginSecrets, PluginSettings, PluginThread } from './kept.ts'
+import type { PluginJobs, PluginSealing, PluginSecrets, PluginSettings, PluginThread } from './kept.ts'
 import type { PluginRecordKinds } from './owned-records.ts'
 import type { Planning } from './plans.ts'
 import type { ExtensionPoints } from './points.ts'
@@ -70,8 +70,9 @@ export interface PluginContext<Config> {
   readonly routes: PluginRoutes
   readonly jobs: PluginJobs
   readonly settings: PluginSettings
-  /** In the main thread alone, as `records`, `tables` and `contributions` of own points. */
+  /** In the main thread alone, as `sealing`, `records`, `tables` and `contributions` of own points. */
   readonly secrets: PluginSecrets
+  readonly sealing: PluginSealing
   readonly records: PluginRecordKinds
   tables<Schema>(): PluginTables<Schema>
   readonly servers: PluginRecords<ServerRecord>
@@ -107,9 +108,11 @@ export interface PluginDefinition<Config = undefined> {
   readonly needs?: readonly string[]
   /** Environment variables `{PLUGIN}_…`, each with the member of `config` that it sets unless the settings do. */
   readonly variables?: Readonly<Record<string, string>>
+  /** Whole paths that its routes may have; `/name/*` is all below `/name`. Of bundled plugins alone. */
+  readonly claims?: readonly string[]
   /** Numbers that an administrator may change. `GET /api/limits` lists them. */
   readonly limits?: Readonly<Record<keyof Limits | (string & {}), number>>
-  /** Codes of its own, `{plugin}_…`. */
+  /** Codes of its own, `{plugin}_…`; those of bundled plugins may have any name. */
   readonly errors?: Readonly<Record<string, ErrorKind>>
   /**
    * Chinese for the texts by which it speaks to people, by the text: titles and remedies of its errors, notes, warnings. At most

@@ -13,6 +13,14 @@ export interface RouteRequest<Params, Query, Body, Access extends RouteAccess> {
   /** The body of a route with `rawBody`; of others it is empty. */
   readonly bytes: Uint8Array
   readonly actor: Access extends 'public' ? UserActor | undefined : UserActor
+  /** By name in lower case; without credentials, unless the route has `ownCredential`. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The query as it was sent, without `?`. */
+  readonly search: string
+  /** The address of the hub as this client reaches it, without a slash at its end. */
+  readonly baseUrl: string
+  /** The client's address, by which limits for callers without a credential count. */
+  readonly addressKey: string
   readonly requestId: string
   /** Aborted when the client disconnects, and in a worker after the route's time. */
   readonly signal: AbortSignal
@@ -34,6 +42,17 @@ export interface PluginRoute<Params, Query, Body, Access extends RouteAccess> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below `/api/plugins/{plugin}`, such as `/books/{id}`. Fixed words win over parameters. */
   readonly path: string
+  /**
+   * The path is whole and one that the definition claims; routes of the hub win over it. Its last parameter may be `{rest*}`, which
+   * stands for any number of segments.
+   */
+  readonly whole?: true
+  /** The route reads a credential of its own: the hub authenticates nobody, and `headers` has all. Only with access `public`. */
+  readonly ownCredential?: true
+  /** Takes any query, which is in `search` alone. */
+  readonly anyQuery?: true
+  /** Section of the API document. Default `plugins`. */
+  readonly tag?: string
   readonly access: Access
   readonly summary: string
   /** The texts of the path's parameters. */

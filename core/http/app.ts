@@ -11,8 +11,8 @@ import { preflightResponse, withCors } from './cors.ts'
 import { countedResponse } from './counted-answer.ts'
 import { problemResponse } from './errors.ts'
 import { refuseOAuth } from './no-oauth.ts'
-import { createPipeline, type PipelineDeps, type RunnableRoute, runnable } from './pipeline.ts'
-import { type PluginRouteTable, pluginRoute } from './plugin-routes.ts'
+import { createPipeline, isApi, type PipelineDeps, type RunnableRoute, runnable } from './pipeline.ts'
+import { type FoundPluginRoute, type PluginRouteTable, pluginRoute, wholeRoute } from './plugin-routes.ts'
 import type { RequestLog } from './request-log.ts'
 import type { Route } from './route.ts'
 
@@ -64,7 +64,7 @@ interface Matched {
   pattern?: string
 }
 
-type Env = { Bindings: { admitted: Admitted; held: RequestBytes; matched: Matched } }
+type Env = { Bindings: { admitted: Pick<Admitted, 'path' | 'info'>; held: RequestBytes; matched: Matched } }
 
 /**
  * The HTTP application, on web standards only. What no route declares is closed: the route table is the access table.
@@ -87,17 +87,22 @@ export function createApp(deps: AppDeps): App {
     })
   }
   const known = routes.map(route => ({ route, matches: pathPattern(route.path) }))
+  const runOffered = async (
+    offered: FoundPluginRoute,
+    raw: Request,
+    { admitted: { path, info }, held, matched }: Env['Bindings'],
+  ): Promise<Response> => {
+    if ('allow' in offered) return pipeline.unrouted(raw, path, info, offered.allow, offered.open)
+    // A free route has any path below its plugin's: none is a name in the metrics.
+    if (offered.route.summary !== '') matched.pattern = offered.route.path
+    const response = await pipeline.run(offered.route, raw, info, offered.params, held)
+    return raw.method === 'HEAD' ? withoutBody(response) : response
+  }
   hono.notFound(async context => {
     const { raw } = context.req
     const { path, info } = context.env.admitted
     const offered = deps.plugins && pluginRoute(path, raw.method, deps.plugins.routes, deps.plugins.audit)
-    if (offered && 'allow' in offered) return pipeline.unrouted(raw, path, info, offered.allow, offered.open)
-    if (offered) {
-      // A free route has any path below its plugin's: none is a name in the metrics.
-      if (offered.route.rawBody === undefined) context.env.matched.pattern = offered.route.path
-      const response = await pipeline.run(offered.route, raw, info, offered.params, context.env.held)
-      return raw.method === 'HEAD' ? withoutBody(response) : response
-    }
+    if (offered) return runOffered(offered, raw, context.env)
     const here = known.filter(({ matches }) => matches.test(path)).map(({ route }) => route)
     return pipeline.unrouted(context.req.raw, path, info, allowedMethods(here), here.some(isPublic))
   })
@@ -110,10 +115,16 @@ export function createApp(deps: AppDeps): App {
     const problem = (error: unknown): Response =>
       problemResponse(error, { requestId: info.requestId, method: request.method, path, log: deps.log })
     try {
+      const env: Env['Bindings'] = { admitted: { path, info }, held, matched }
+      // Below `/api` the hub's own routes win.
+      const offered = isApi(path)
+        ? undefined
+        : deps.plugins && wholeRoute(path, request.method, deps.plugins.routes, deps.plugins.audit)
       const response =
+        (offered && (await runOffered(offered, request, env))) ??
         refuseOAuth(path) ??
         (await deps.console?.answer(request, path, info)) ??
-        (await hono.fetch(request, { admitted: { path, info }, held, matched }))
+        (await hono.fetch(request, env))
       held.settle()
       return await countedResponse(request, response, held)
     } catch (error) {

@@ -101,6 +101,7 @@ export function createPipeline(deps: PipelineDeps) {
     request: Request,
     info: RequestInfo,
   ): Promise<UserActor | undefined> => {
+    if (route.ownCredential) return undefined
     const method = route.reads ? 'GET' : request.method
     try {
       const audience = route.keysOfGroups ? 'tools' : 'api'

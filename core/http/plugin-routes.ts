@@ -6,14 +6,19 @@ import type { RouteContribution } from '../contract/points.ts'
 import type { UserActor } from '../contract/records.ts'
 import type { RouteAccess, RouteAnswer } from '../contract/routes.ts'
 import type { AuditRegistry } from '../registry/api.ts'
+import { targetOf } from '../request/canonical-path.ts'
 import { type RunnableRoute, runnable } from './pipeline.ts'
 import type { Method, Reply, Route } from './route.ts'
 
 /** The description of one route of a plugin, with its schemas as JSON Schema. */
 export interface DescribedRoute {
   readonly method: Method
-  /** Below `/api/plugins/{plugin}`. */
+  /** Below `/api/plugins/{plugin}`, or whole. */
   readonly path: string
+  readonly whole?: true
+  readonly ownCredential?: true
+  readonly anyQuery?: true
+  readonly tag?: string
   readonly access: RouteAccess
   readonly summary: string
   readonly params?: JsonObject
@@ -35,6 +40,10 @@ export interface RawRouteRequest {
   readonly body: unknown
   readonly bytes: Uint8Array
   readonly actor: UserActor | undefined
+  readonly headers: Readonly<Record<string, string>>
+  readonly search: string
+  readonly baseUrl: string
+  readonly addressKey: string
   readonly requestId: string
 }
 
@@ -53,6 +62,8 @@ export interface PluginRouteTable {
   free(plugin: string, path: string): RouteContribution | undefined
   /** Routes with schemas, those with fewer parameters first. */
   of(plugin: string): readonly PluginSchemaRoute[]
+  /** Routes with whole paths, those with fewer parameters first. */
+  whole(): readonly PluginSchemaRoute[]
   /** Routes with schemas of all plugins; the same objects while nothing has changed. */
   all(): readonly PluginSchemaRoute[]
   /** Routes of kinds of records, with whole paths; of all plugins or of one. */
@@ -68,7 +79,7 @@ export type FoundPluginRoute =
 
 const PATH = /^\/api\/plugins\/([^/]+)\/(.+)$/
 /** Headers that an answer of a plugin may have. */
-const HEADER = /^(?:x-[a-z0-9-]+|etag|location|cache-control|retry-after|link|last-modified)$/i
+const HEADER = /^(?:x-[a-z0-9-]+|etag|location|cache-control|retry-after|link|last-modified|www-authenticate|pragma)$/i
 
 /**
  * A plugin's route that runs like the hub's own: credential, access and rate are checked first, and a body is limited
@@ -81,9 +92,27 @@ export function pluginRoute(
   audit: Pick<AuditRegistry, 'record'>,
 ): FoundPluginRoute | undefined {
   const [, plugin, below] = PATH.exec(path) ?? []
-  if (plugin === undefined || below === undefined) return undefined
+  if (plugin === undefined || below === undefined) return wholeRoute(path, method, table, audit)
+  const found = among(offersOf(plugin, table, audit), path, method)
+  if (found && 'route' in found) return found
+  const free = table.free(plugin, below)
+  return free ? { route: freeRoute(plugin, path, method, free), params: {} } : found
+}
+
+/** A route of a plugin whose path is whole. Undefined when no plugin offers this path now. */
+export function wholeRoute(
+  path: string,
+  method: string,
+  table: PluginRouteTable,
+  audit: Pick<AuditRegistry, 'record'>,
+): FoundPluginRoute | undefined {
+  const offers = table.whole().map(route => schemaOffer(route, audit))
+  return offers.length === 0 ? undefined : among(offers, path, method)
+}
+
+function among(offers: readonly Offer[], path: string, method: string): FoundPluginRoute | undefined {
   const wanted = method === 'HEAD' ? 'GET' : method
-  const here = offersOf(plugin, table, audit).flatMap(offer => {
+  const here = offers.flatMap(offer => {
     const params = matched(offer.path, path)
     return params ? [{ ...offer, params }] : []
   })
@@ -91,8 +120,6 @@ export function pluginRoute(
   const same = here.filter(offer => offer.path === closest?.path)
   const found = same.find(offer => offer.method === wanted)
   if (found) return { route: found.run(), params: found.params }
-  const free = table.free(plugin, below)
-  if (free) return { route: freeRoute(plugin, path, method, free), params: {} }
   if (same.length === 0) return undefined
   const methods = same.flatMap(offer => (offer.method === 'GET' ? ['GET', 'HEAD'] : [offer.method]))
   return { allow: methods.sort(), open: same.some(offer => offer.access === 'public') }
@@ -107,10 +134,7 @@ interface Offer extends Pick<RunnableRoute, 'path' | 'method' | 'access'> {
 function offersOf(plugin: string, table: PluginRouteTable, audit: Pick<AuditRegistry, 'record'>): readonly Offer[] {
   const weight = ({ path }: Offer): string => path.replaceAll(/\{\w+\}/g, '~')
   const offers: Offer[] = [
-    ...table.of(plugin).map(route => {
-      const { method, access } = route.described
-      return { path: fullPath(route), method, access, run: () => schemaRoute(route, audit) }
-    }),
+    ...table.of(plugin).map(route => schemaOffer(route, audit)),
     ...table.records(plugin).map(route => {
       const { path, method, access } = route
       return { path, method, access, run: () => runnable(route) }
@@ -119,16 +143,23 @@ function offersOf(plugin: string, table: PluginRouteTable, audit: Pick<AuditRegi
   return offers.sort((a, b) => (weight(a) < weight(b) ? -1 : weight(a) > weight(b) ? 1 : 0))
 }
 
+function schemaOffer(route: PluginSchemaRoute, audit: Pick<AuditRegistry, 'record'>): Offer {
+  const { method, access } = route.described
+  return { path: fullPath(route), method, access, run: () => schemaRoute(route, audit) }
+}
+
 /** The whole path of a plugin's route, such as `/api/plugins/library/books/{id}`. */
 export function fullPath({ plugin, described }: PluginSchemaRoute): string {
-  return `/api/plugins/${plugin}${described.path}`
+  return described.whole ? described.path : `/api/plugins/${plugin}${described.path}`
 }
 
 function matched(pattern: string, path: string): Record<string, string> | undefined {
   const [wanted, given] = [pattern.split('/'), path.split('/')]
-  if (wanted.length !== given.length) return undefined
+  const takesRest = pattern.endsWith('*}')
+  if (takesRest ? given.length < wanted.length - 1 : wanted.length !== given.length) return undefined
   const params: Record<string, string> = {}
   for (const [at, part] of wanted.entries()) {
+    if (part.endsWith('*}')) return { ...params, [part.slice(1, -2)]: given.slice(at).join('/') }
     const text = given[at] ?? ''
     if (!part.startsWith('{')) {
       if (part !== text) return undefined
@@ -143,16 +174,25 @@ function matched(pattern: string, path: string): Record<string, string> | undefi
 function schemaRoute(offered: PluginSchemaRoute, audit: Pick<AuditRegistry, 'record'>): RunnableRoute {
   const { plugin, described } = offered
   const path = fullPath(offered)
+  const { method, access, summary, tag = 'plugins', whole, ownCredential, anyQuery } = described
   return {
-    ...{ path, method: described.method, access: described.access, summary: described.summary, tag: 'plugins' },
+    ...{ path, method, access, summary, tag },
+    ...(whole ? { rated: true as const } : {}),
+    ...(ownCredential ? { ownCredential } : {}),
+    ...(anyQuery ? { anyQuery } : {}),
     ...(described.query ? { query: z.record(z.string(), z.unknown()) } : {}),
     ...(described.body ? { body: z.record(z.string(), z.unknown()) } : {}),
     ...(described.bodyLimit === undefined ? {} : { bodyLimit: described.bodyLimit }),
     ...(described.rawBody === undefined ? {} : { rawBody: described.rawBody }),
     responses: {},
-    async handle({ params, query, body, actor, info, signal, readBody }) {
+    async handle({ request, params, query, body, actor, info, signal, readBody }) {
       const bytes = described.rawBody === undefined ? new Uint8Array() : await readBody()
-      const given = { params: params as Record<string, string>, query, body, bytes, actor, requestId: info.requestId }
+      const given = {
+        ...{ params: params as Record<string, string>, query, body, bytes, actor, requestId: info.requestId },
+        headers: headersOf(request, ownCredential === true),
+        search: targetOf(request.url).query,
+        ...{ baseUrl: info.baseUrl, addressKey: info.addressKey },
+      }
       const reply = replyOf(plugin, await offered.handle(given, signal))
       if (described.audit !== undefined && actor && (reply.status ?? 200) < 400) {
         const action = `${plugin}.${described.audit}`
@@ -166,6 +206,13 @@ function schemaRoute(offered: PluginSchemaRoute, audit: Pick<AuditRegistry, 'rec
       return reply
     },
   }
+}
+
+/** Headers with the caller's credential for the hub. */
+const CREDENTIALS: ReadonlySet<string> = new Set(['authorization', 'x-auth-token', 'cookie', 'proxy-authorization'])
+
+function headersOf({ headers }: Request, isOwn: boolean): Readonly<Record<string, string>> {
+  return Object.fromEntries([...headers].filter(([name]) => isOwn || !CREDENTIALS.has(name)))
 }
 
 /** The answer as the hub sends it. Throws `internal` for one that no plugin may send. */

@@ -92,7 +92,7 @@ interface RouteBase<Params, Query, Body> {
   upgrade?(
     context: RouteContext<Params, Query, undefined> & { readonly actor: UserActor | undefined },
   ): void | Promise<void>
-  /** The route has credentials of its own, not those of a user; only `upgrade` reads them. */
+  /** The route has credentials of its own, not those of a user: the hub authenticates nobody. */
   readonly ownCredential?: true
 }
 

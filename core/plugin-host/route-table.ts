@@ -33,6 +33,12 @@ export class RouteTable implements PluginRouteTable {
     return slot ? this.#routesOf(slot) : []
   }
 
+  whole(): readonly PluginSchemaRoute[] {
+    const isWhole = ({ described: { whole } }: OpenRoute): boolean => whole === true
+    const slots = this.#slots().filter(({ state, routes }) => state === 'running' && routes.some(isWhole))
+    return slots.flatMap(slot => this.#routesOf(slot)).filter(({ described: { whole } }) => whole === true)
+  }
+
   all(): readonly PluginSchemaRoute[] {
     return this.#slots()
       .filter(({ state }) => state === 'running')
@@ -55,7 +61,7 @@ export class RouteTable implements PluginRouteTable {
   }
 
   #routesOf(slot: Slot): readonly PluginSchemaRoute[] {
-    const weight = ({ described: { path } }: PluginSchemaRoute): string => path.replaceAll(/\{\w+\}/g, '~')
+    const weight = ({ described: { path } }: PluginSchemaRoute): string => path.replaceAll(/\{\w+\*?\}/g, '~')
     return slot.routes
       .map(route => this.#opened(slot, route))
       .toSorted((a, b) => (weight(a) < weight(b) ? -1 : weight(a) > weight(b) ? 1 : 0))

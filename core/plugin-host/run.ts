@@ -34,7 +34,7 @@ export interface HostAccess {
 export async function runInMain(slot: Slot, definition: PluginDefinition<unknown>, host: HostAccess): Promise<void> {
   const { options } = host
   const { name } = definition
-  checkDefinition(definition)
+  checkDefinition(definition, slot.definition !== undefined)
   slot.about = aboutPlugin(definition)
   const { config: given, limits } = admission(slot, host)
   const config = await parsePluginConfig(definition, given)
@@ -152,12 +152,24 @@ function own(slot: Slot, { points }: HostAccess): void {
 
 function addRoute(slot: Slot, route: OpenRoute): void {
   if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can add no more routes`)
-  const { method, path } = route.described
+  const { method, path, whole, ownCredential } = route.described
+  if (whole && !slot.definition) throw new Error(`route ${method} ${path}: only bundled plugins have whole paths`)
+  if (whole && !claimed(slot.definition?.claims ?? [], path))
+    throw new Error(`route ${method} ${path}: the definition does not claim this path`)
+  // The others lie where the console sends its own credential.
+  if (ownCredential && !whole)
+    throw new Error(`route ${method} ${path}: only a route with a whole path reads a credential of its own`)
   const same = (other: OpenRoute) => other.described.method === method && shape(other.described.path) === shape(path)
   const isOfRecords = slot.recordRoutes.some(one => shape(one.path) === shape(wholePath(slot, path)))
   if (isOfRecords || slot.routes.some(same))
     throw new Error(`route ${method} ${path}: there is one for these paths already`)
   slot.routes.push(route)
+}
+
+function claimed(claims: readonly string[], path: string): boolean {
+  return claims.some(claim =>
+    claim.endsWith('/*') ? path.startsWith(claim.slice(0, -1)) || path === claim.slice(0, -2) : path === claim,
+  )
 }
 
 function addRecordRoutes(slot: Slot, routes: readonly Route[]): void {
@@ -174,7 +186,7 @@ function wholePath({ name }: Slot, path: string): string {
 
 /** Replaces the names of parameters: two paths that differ only in these match the same requests. */
 function shape(path: string): string {
-  return path.replaceAll(/\{\w+\}/g, '{}')
+  return path.replaceAll(/\{\w+\*?\}/g, '{}')
 }
 
 async function served(slot: Slot, { options }: HostAccess, method: string, args: readonly unknown[]): Promise<unknown> {

@@ -2,8 +2,9 @@ import type { JsonObject } from '../contract/json.ts'
 import type { ServerSettings } from '../contract/records.ts'
 import { nameKey, quoteName } from '../domain/names.ts'
 import { flattenServerBody } from '../domain/server/body.ts'
-import { type Sealer, sealedBy } from '../secrets/seal.ts'
+import { type SealContext, type Sealer, sealedBy } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
+import { replaceSealed, sealedPluginRows, tablePlace } from '../store/plugin-tables.ts'
 import type { OwnedSettingTable } from '../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
 import type { FileState } from './api.ts'
@@ -33,7 +34,9 @@ export async function countStored(db: Reader): Promise<SealedCounts> {
   const servers = await db.selectFrom('server').select('config').execute()
   const settings = await db.selectFrom('setting').select('value').where('secret', '=', 1).execute()
   const channels = await db.selectFrom('owned_setting').select('secrets').execute()
+  const ofPlugins = (await sealedPluginRows(db)).flatMap(({ rows }) => rows)
   const texts = [
+    ...ofPlugins.map(({ sealed }) => sealed),
     ...channels.flatMap(({ secrets }) => secrets ?? []),
     ...servers.flatMap(({ config }) => sealedTexts(JSON.parse(config) as ServerSettings)),
     ...settings.map(({ value }) => value),
@@ -72,8 +75,28 @@ export async function resealStored(store: Store, sealer: Sealer, kid: string, ki
       const as = isPluginKind(row.kind) ? pluginSealing(row.kind) : sealedAs.get(row.kind)
       await resealOwned(trx, row, as, tally)
     }
+    await resealPluginRows(trx, tally)
     return tally
   })
+}
+
+async function resealPluginRows(trx: Writer, tally: Tally): Promise<void> {
+  for (const { table, rows } of await sealedPluginRows(trx)) {
+    for (const row of rows) {
+      const { purpose, context } = tablePlace(table, row)
+      const sealed = tally.reseal(row.sealed, `${table} ${row.id}`, old => again(tally.sealer, purpose, context, old))
+      if (sealed !== row.sealed) await replaceSealed(trx, table, row, sealed)
+    }
+  }
+}
+
+/** Undefined for a text that cannot be opened. */
+function again(sealer: Sealer, purpose: string, context: SealContext, sealed: string): string | undefined {
+  try {
+    return sealer.seal(purpose, context, sealer.open(purpose, context, sealed))
+  } catch {
+    return undefined
+  }
 }
 
 async function resealServer(trx: Writer, row: ServerRow, tally: Tally): Promise<void> {
@@ -105,13 +128,9 @@ async function resealOwned(
   if (row.secrets === null || !sealedAs) return
   const { purpose, field, what } = sealedAs
   const context = { owner: row.owner_id, record: row.id, field }
-  const secrets = tally.reseal(row.secrets, `${what} ${quoteName(row.name)}`, old => {
-    try {
-      return tally.sealer.seal(purpose, context, tally.sealer.open(purpose, context, old))
-    } catch {
-      return undefined
-    }
-  })
+  const secrets = tally.reseal(row.secrets, `${what} ${quoteName(row.name)}`, old =>
+    again(tally.sealer, purpose, context, old),
+  )
   if (secrets !== row.secrets)
     await trx.updateTable('owned_setting').set({ secrets }).where('id', '=', row.id).execute()
 }

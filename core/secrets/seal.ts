@@ -25,6 +25,8 @@ export interface Sealer {
   sealToken(purpose: string, value: JsonValue): string
   /** The value, or undefined for anything that this hub did not seal for this purpose. Never throws. */
   openToken(purpose: string, token: string): JsonValue | undefined
+  /** 32 bytes derived from each key, the present one first. */
+  derive(purpose: string): readonly { readonly kid: string; readonly key: Uint8Array }[]
   sealTokenBytes(purpose: string, bytes: Uint8Array): string
   openTokenBytes(purpose: string, token: string): Uint8Array | undefined
 }
@@ -87,6 +89,7 @@ export function createSealer(keys: readonly Uint8Array[]): Sealer {
       if (!opened) throw cannotOpen(context, 'it was sealed for another place, or changed')
       return opened.toString()
     },
+    derive: purpose => ring.map(entry => ({ kid: entry.kid, key: subkey(entry, `derived:${purpose}`) })),
     sealToken(purpose, value) {
       return this.sealTokenBytes(purpose, Buffer.from(JSON.stringify(value)))
     },

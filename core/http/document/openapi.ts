@@ -59,7 +59,7 @@ export async function openApiDocument(
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: await finished(operation(route)) }
   }
   for (const route of ofPlugins) {
-    const path = fullPath(route)
+    const path = fullPath(route).replace('*}', '}')
     paths[path] = { ...paths[path], [route.described.method.toLowerCase()]: await finished(pluginOperation(route)) }
   }
   const schemas: Record<string, JsonObject> = { Problem: await finished(jsonSchema(problemOf(ofPlugins), 'output')) }
@@ -75,7 +75,9 @@ export async function openApiDocument(
         'A hub for MCP servers. Times are ISO 8601 UTC; durations are milliseconds unless a schema says more.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    tags: [...new Set([...routes.map(route => route.tag), ...ofPlugins.map(() => 'plugins')])].map(name => ({ name })),
+    tags: [
+      ...new Set([...routes.map(route => route.tag), ...ofPlugins.map(({ described: { tag = 'plugins' } }) => tag)]),
+    ].map(name => ({ name })),
     paths,
     components: {
       securitySchemes: {

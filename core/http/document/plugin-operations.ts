@@ -10,7 +10,7 @@ export function pluginOperation(route: PluginSchemaRoute): JsonObject {
   const operation: Record<string, JsonValue | undefined> = {
     operationId: operationId(method, fullPath(route)),
     summary,
-    tags: ['plugins'],
+    tags: [described.tag ?? 'plugins'],
     'x-access': access,
     'x-plugin': route.plugin,
     security: access === 'public' ? [] : [{ bearer: [] }],
@@ -37,7 +37,7 @@ function answerOf({ description, schema, example }: PluginSchemaRoute['described
 }
 
 function pathParameters({ path, params }: PluginSchemaRoute['described']): JsonObject[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+  return [...path.matchAll(/\{(\w+)\*?\}/g)].map(([, name = '']) => ({
     name,
     in: 'path',
     required: true,

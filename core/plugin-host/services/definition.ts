@@ -11,15 +11,19 @@ const NAMES = {
 const MOST_WORDS = 1_000
 const MOST_WORD_CHARACTERS = 1_000
 
-/** Throws Error with the first part of a definition that is not as the contract says. */
-export function checkDefinition(definition: Definition): void {
+/**
+ * Throws Error with the first part of a definition that is not as the contract says. Bundled plugins are written together, so
+ * that their codes need no plugin's name, and the paths that they claim do not meet.
+ */
+export function checkDefinition(definition: Definition, isBundled = false): void {
   const { name, needs = [], limits = {}, points = {}, migrations = {}, errors = {}, events = {} } = definition
   const word = name.replaceAll('-', '_')
   wanted('needs', needs, NAMES.needs)
   wanted('limits', Object.keys(limits), NAMES.limits)
   wanted('points', Object.keys(points), NAMES.points)
   wanted('migrations', Object.keys(migrations), NAMES.migrations)
-  wanted('errors', Object.keys(errors), new RegExp(`^${word}_[a-z0-9_]{1,64}$`))
+  wanted('errors', Object.keys(errors), new RegExp(isBundled ? '^[a-z][a-z0-9_]{2,64}$' : `^${word}_[a-z0-9_]{1,64}$`))
+  wanted('claims', definition.claims ?? [], isBundled ? /^\/[^*]*\*?$/ : /^(?!)/)
   wanted('events', Object.keys(events), new RegExp(`^${word}\\.[a-z0-9_]{1,64}$`))
   wanted('variables', Object.keys(definition.variables ?? {}), new RegExp(`^${word.toUpperCase()}_[A-Z0-9_]{1,64}$`))
   checkWords(definition.words)

@@ -19,6 +19,7 @@ export interface IsolatedParts {
 /** Services that would need the main thread's parts of the hub. */
 const OF_MAIN = [
   'secrets',
+  'sealing',
   'records',
   'tables',
   'servers',

@@ -18,6 +18,9 @@ type AnyRoute = PluginRoute<unknown, unknown, unknown, 'public'>
 type Part = 'params' | 'query' | 'body'
 
 const PATH = /^(?:\/(?:[a-z0-9][a-z0-9._-]{0,63}|\{[a-z][A-Za-z0-9]{0,31}\})){1,8}$/
+/** The same for a whole path, whose last parameter may stand for several segments. */
+const WHOLE_PATH =
+  /^(?:\/(?:[A-Za-z0-9.~_-]{1,64}|\{[a-z][A-Za-z0-9]{0,31}\})){0,8}(?:\/\{[a-z][A-Za-z0-9]{0,31}\*\})?$/
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const ACCESS: readonly string[] = ['public', 'user', 'admin']
 const MOST_BODY = 1_048_576
@@ -39,14 +42,16 @@ export function openRoute(route: AnyRoute): OpenRoute {
     return [status, { description, ...written, ...(example === undefined ? {} : { example }) }]
   })
   const { method, path, access, summary, bodyLimit, rawBody, timeoutMs, audit } = route
-  const given = Object.entries({ bodyLimit, rawBody, timeoutMs, audit }).filter(([, value]) => value !== undefined)
+  const { whole, ownCredential, anyQuery, tag } = route
+  const options = { bodyLimit, rawBody, timeoutMs, audit, whole, ownCredential, anyQuery, tag }
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
   return {
     described: {
       ...{ method, path, access, summary, ...schemas },
       answers: Object.fromEntries(answers),
       ...Object.fromEntries(given),
     },
-    async handle({ params, query, body, bytes, actor, requestId }, signal) {
+    async handle({ params, query, body, ...rest }, signal) {
       const errors: FieldError[] = []
       const fields = {
         params: checked(route.params, params, 'params', schemas.params, errors),
@@ -54,16 +59,17 @@ export function openRoute(route: AnyRoute): OpenRoute {
         body: checked(route.body, body, 'body', schemas.body, errors),
       }
       if (errors.length > 0) throw validationError(errors.slice(0, MOST_ERRORS))
-      const request: RouteRequest<unknown, unknown, unknown, 'public'> = { ...fields, bytes, actor, requestId, signal }
+      const request: RouteRequest<unknown, unknown, unknown, 'public'> = { ...fields, ...rest, signal }
       return route.handle(request)
     },
   }
 }
 
 function problemOf(route: AnyRoute): string | undefined {
-  const { method, path, access, summary, answers, audit = 'a' } = route
+  const { method, path, access, summary, answers, audit = 'a', whole, ownCredential } = route
   if (!METHODS.includes(method)) return `its method is none of ${METHODS.join(', ')}`
-  if (!PATH.test(path)) return 'its path is not of the form /words/{name}'
+  if (!(whole ? WHOLE_PATH : PATH).test(path)) return 'its path is not of the form /words/{name}'
+  if (ownCredential && access !== 'public') return 'it reads its own credential, so that its access is "public"'
   if (!ACCESS.includes(access)) return `its access is none of ${ACCESS.join(', ')}`
   if (typeof summary !== 'string' || summary === '') return 'it has no summary'
   if (Object.keys(answers ?? {}).length === 0) return 'it names no answer'

@@ -18,6 +18,7 @@ import { type FormerPlaces, type KeptIn, pluginFolder, pluginSecrets, pluginSett
 import { ownErrors } from './own-errors.ts'
 import { pluginRecordKinds, type RecordParts } from './records.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
+import { pluginSealing } from './sealing.ts'
 import { Threads } from './thread.ts'
 
 /** The parts of the hub that plugins use. */
@@ -70,6 +71,7 @@ export function mainServices(parts: ServiceParts): Services {
       const former = isBundled ? hub().formerPlaces[name] : undefined
       return pluginSecrets(name, () => hub().settings, former)
     }),
+    sealing: pluginSealing(name, () => hub().sealer),
     folder: async () => pluginFolder(hub().dataDir, name),
     error: ownErrors(definition),
     records: pluginRecordKinds({
