@@ -10,7 +10,6 @@ import { PASSPHRASE_CHARACTERS, sealWithPassphrase } from '../moving/passphrase.
 import { readMasterKeys } from '../secrets/master-keys.ts'
 import { StoreOpenError } from '../store/errors.ts'
 import { openStoreReadOnly } from '../store/open.ts'
-import { pluginsWithTables } from '../store/plugin-tables.ts'
 import { CommandError, OUTPUT, readArguments } from './arguments.ts'
 import type { CommandIo } from './io.ts'
 import { dataDirOf } from './local-files.ts'
@@ -20,8 +19,8 @@ import { plain, printJson } from './output.ts'
 export const help = `patchbay backup <file> [--with-key] [--json]
 
 Writes everything of the database, and the settings file, to a new file; the hub may run meanwhile. It reads SQLite and
-PostgreSQL, and "patchbay restore" writes either. Not in it: log records and metrics, sign-ins, tables of plugins, and
-lists of tools, which are read again.
+PostgreSQL, and "patchbay restore" writes either. Not in it: log records and metrics, sign-ins, files of plugins, and lists
+of tools, which are read again.
 
 Secrets stay sealed: without the master key (the file master.key of the data folder, or MASTER_KEY) they cannot be
 opened. Keep it elsewhere, or add it:
@@ -51,19 +50,12 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
     const dialect = databaseUrl === undefined ? 'sqlite' : 'postgres'
     const done = await written(path, () => backUp({ db: store.db, dialect }, path, options))
     const rows = Object.values(done.rows).reduce((sum, count) => sum + count, 0)
-    const left = await pluginsWithTables(store.db)
-    if (values.json)
-      printJson(io, { file: path, ...done, withKey: options.masterKeys !== undefined, pluginTablesOf: left })
-    else io.stdout(plain(`${rows} rows written to ${path}\n${keyLine(done.keys, options)}${leftLine(left)}`))
+    if (values.json) printJson(io, { file: path, ...done, withKey: options.masterKeys !== undefined })
+    else io.stdout(plain(`${rows} rows written to ${path}\n${keyLine(done.keys, options)}`))
     return 0
   } finally {
     await store.close()
   }
-}
-
-function leftLine(plugins: readonly string[]): string {
-  if (plugins.length === 0) return ''
-  return `Not in it are the tables of plugins (${plugins.join(', ')}): copy the database itself to keep them.\n`
 }
 
 function keyLine(keys: readonly string[], { masterKeys }: BackupOptions): string {

@@ -8,7 +8,6 @@ import { backUp } from '../moving/backup/backup.ts'
 import { copyStore, type StoreDigest } from '../moving/backup/migrate.ts'
 import { isUnused } from '../moving/backup/restore.ts'
 import { lockStore, openStore, openStoreReadOnly, refreshStatistics, SQLITE_FILE, type Store } from '../store/open.ts'
-import { pluginsWithTables } from '../store/plugin-tables.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import type { CommandIo } from './io.ts'
 import { dataDirOf } from './local-files.ts'
@@ -47,8 +46,6 @@ interface Done {
   readonly tables: StoreDigest
   /** Present place of the SQLite file, or of the replaced one; null if nothing was moved. */
   readonly aside: string | null
-  /** Plugins whose tables stay in the old database. */
-  readonly pluginTablesOf: readonly string[]
 }
 
 /** Returns the exit code. */
@@ -75,7 +72,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   return 0
 }
 
-function report(io: CommandIo, { tables, aside, pluginTablesOf: left }: Done, direction: string): void {
+function report(io: CommandIo, { tables, aside }: Done, direction: string): void {
   const filled = Object.entries(tables).filter(([, { rows }]) => rows > 0)
   printTable(
     io,
@@ -84,8 +81,6 @@ function report(io: CommandIo, { tables, aside, pluginTablesOf: left }: Done, di
   )
   const rows = filled.reduce((sum, [, table]) => sum + table.rows, 0)
   io.stdout(plain(`moved ${rows} rows, equal by digest\n`))
-  if (left.length > 0)
-    io.stdout(plain(`not moved: tables of plugins (${left.join(', ')}), which stay in the old database\n`))
   if (aside !== null) io.stdout(plain(`what was there before is in ${aside}\n`))
   io.stdout(
     direction === 'sqlite to postgres'
@@ -113,7 +108,7 @@ async function locked<T>({ dataDir, databaseUrl }: Place, work: () => Promise<T>
 
 async function copied(from: Store, to: Store): Promise<Omit<Done, 'aside'>> {
   try {
-    return { tables: await copyStore(from, to), pluginTablesOf: await pluginsWithTables(from.db) }
+    return { tables: await copyStore(from, to) }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     throw new CommandError(`${why}. Nothing was changed`, { cause: error })

@@ -190,11 +190,11 @@ class WorkerLink {
       )
     }
     const proxy: Record<string, unknown> = { ...data }
-    if (String(point) === ROUTE_POINT) return this.#route(message)
     for (const method of methods) proxy[method] = (...args: unknown[]) => this.#call(point, id, method, args, data)
     if (point === 'routes') proxy.fetch = (request: Request, actor: unknown) => this.#fetch(id, request, actor)
     try {
-      this.#host.contribute(point, id, proxy as unknown as ExtensionPoints[keyof ExtensionPoints])
+      if (String(point) === ROUTE_POINT) this.#route(message)
+      else this.#host.contribute(point, id, proxy as unknown as ExtensionPoints[keyof ExtensionPoints])
     } catch (error) {
       this.#end(error instanceof Error ? error.message : String(error))
     }

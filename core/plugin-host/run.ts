@@ -39,7 +39,11 @@ export async function runInMain(slot: Slot, definition: PluginDefinition<unknown
   const { config: given, limits } = admission(slot, host)
   const config = await parsePluginConfig(definition, given)
   const hub = options.services
-  if (definition.migrations) await migrateOwn(name, definition.migrations, lent(hub).store)
+  if (definition.migrations) {
+    await migrateOwn(name, definition.migrations, lent(hub).store, rows =>
+      options.log(name).warn('Rows of its tables refer to rows that are gone; they were dropped', { rows }),
+    )
+  }
   own(slot, host)
   const stop = new AbortController()
   const log = options.log(name)

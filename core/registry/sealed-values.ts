@@ -4,7 +4,7 @@ import { nameKey, quoteName } from '../domain/names.ts'
 import { flattenServerBody } from '../domain/server/body.ts'
 import { type SealContext, type Sealer, sealedBy } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
-import { replaceSealed, sealedPluginRows, tablePlace } from '../store/plugin-tables.ts'
+import { replaceSealed, sealedPlace, sealedPluginRows } from '../store/plugin-tables.ts'
 import type { OwnedSettingTable } from '../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
 import type { FileState } from './api.ts'
@@ -34,7 +34,7 @@ export async function countStored(db: Reader): Promise<SealedCounts> {
   const servers = await db.selectFrom('server').select('config').execute()
   const settings = await db.selectFrom('setting').select('value').where('secret', '=', 1).execute()
   const channels = await db.selectFrom('owned_setting').select('secrets').execute()
-  const ofPlugins = (await sealedPluginRows(db)).flatMap(({ rows }) => rows)
+  const ofPlugins = await sealedPluginRows(db)
   const texts = [
     ...ofPlugins.map(({ sealed }) => sealed),
     ...channels.flatMap(({ secrets }) => secrets ?? []),
@@ -81,12 +81,11 @@ export async function resealStored(store: Store, sealer: Sealer, kid: string, ki
 }
 
 async function resealPluginRows(trx: Writer, tally: Tally): Promise<void> {
-  for (const { table, rows } of await sealedPluginRows(trx)) {
-    for (const row of rows) {
-      const { purpose, context } = tablePlace(table, row)
-      const sealed = tally.reseal(row.sealed, `${table} ${row.id}`, old => again(tally.sealer, purpose, context, old))
-      if (sealed !== row.sealed) await replaceSealed(trx, table, row, sealed)
-    }
+  for (const row of await sealedPluginRows(trx)) {
+    const { purpose, context } = sealedPlace(row)
+    const where = `${row.table} ${row.id}`
+    const sealed = tally.reseal(row.sealed, where, old => again(tally.sealer, purpose, context, old))
+    if (sealed !== row.sealed) await replaceSealed(trx, row, sealed)
   }
 }
 

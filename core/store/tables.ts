@@ -40,6 +40,7 @@ export interface Tables {
   bundle_owner: BundleOwnerTable
   bundle_part: BundlePartTable
   group_former_path: GroupFormerPathTable
+  waiting_row: WaitingRowTable
 }
 
 /** A server with its configuration. Times are ISO 8601 UTC. */
@@ -272,4 +273,14 @@ export interface BundlePartTable {
   sha256: string
   part: number
   content: Uint8Array
+}
+
+/** A row of a plugin's table that waits until the plugin starts and has its tables: it came with a restore or a move. */
+export interface WaitingRowTable {
+  /** The whole name, such as `plugin_library__book`. */
+  table_name: string
+  /** Place among the rows of the table, from 1. */
+  position: number
+  /** JSON of the row. */
+  content: string
 }

@@ -162,8 +162,7 @@ test('a plugin that is withdrawn and added again finds its data; those of a user
   expect((await admin.request('DELETE', `${PLUGINS}/groups`)).json.code).toBe('plugin_not_found')
   await admin.ok('POST', PLUGINS, { use: './plugins/library/plugin.ts', isolate: false })
   expect((await ada.ok('GET', BOOKS)).items).toHaveLength(4)
-  const backup = await inFolder(hub.folder, ['backup', join(hub.folder, 'b.backup')])
-  expect(backup.stdout).toContain('Not in it are the tables of plugins (library)')
+  expect((await inFolder(hub.folder, ['backup', join(hub.folder, 'b.backup')])).stdout).toContain('rows written')
   await admin.ok('DELETE', '/api/admin/users/ada?cascade=true')
   const count = () => readFile(join(hub.dataDir, 'plugins/library/count.txt'), 'utf8')
   await until(async () => (await count()) === '0', { what: 'a library without the books of ada' })
@@ -306,6 +305,42 @@ test('a thread answers beside the hub; one that does not is ended, and starts ag
   expect(health.status).toBe(200)
   expect(endless.json.code).toBe('connection_lost')
   expect((await count('it counts again')).json).toEqual({ words: 3 })
+})
+
+test('a restore brings the rows of plugins back', async () => {
+  await hub.stop({ keep: true })
+  const restored = await inFolder(hub.folder, ['restore', join(hub.folder, 'b.backup'), '--replace'])
+  expect(restored.stderr).toBe('')
+  // What the API has added holds until the next start.
+  const plugins = [{ use: './plugins/library/plugin.ts', isolate: false }]
+  hub = await startHub({ folder: hub.folder, settings: { mcpServers: {}, plugins } })
+  admin = await hub.signIn('admin')
+  expect((await plugin('library')).state).toBe('running')
+  ada = await hub.signIn('ada')
+  const { items } = await ada.ok('GET', BOOKS)
+  expect(items).toHaveLength(4)
+  expect(items.find(({ title }: { title: string }) => title === 'Emma').stars).toBe(5)
+})
+
+test('a plugin from elsewhere has no whole paths, and reads no credentials', async () => {
+  const path = join(hub.folder, 'plugins/taker.ts')
+  const source = (definition: string, route: string) => `
+    import { definePlugin } from 'patchbay/contract'
+    export default definePlugin({ name: 'taker', contract: 1, ${definition} setup: ({ routes }) => routes.add({
+      method: 'GET', access: 'public', summary: 'Take', answers: { 200: { description: 'Taken' } }, handle: () => ({}), ${route}
+    }) })`
+  const wrong = {
+    '"claims" of its definition': source("claims: ['/health'],", "path: '/health', whole: true"),
+    'only bundled plugins have whole paths': source('', "path: '/health', whole: true"),
+    'reads a credential of its own': source('', "path: '/mine', ownCredential: true"),
+  }
+  for (const isolate of [true, false]) {
+    for (const [why, text] of Object.entries(wrong)) {
+      await writeFile(path, text, { mode: 0o600 })
+      const refused = await admin.request('POST', PLUGINS, { use: './plugins/taker.ts', isolate })
+      expect([refused.json.code, refused.json.detail]).toEqual(['plugin_failed', expect.stringContaining(why)])
+    }
+  }
 })
 
 test('the examples are right against the exported types alone', async () => {

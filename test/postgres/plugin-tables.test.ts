@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { migrateOwn } from '../../core/plugin-host/tables/migrations.ts'
 import { openStore, type Store } from '../../core/store/open.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { attempt, FORBIDDEN, notes, openNotes } from '../unit/plugin-host/own-tables.ts'
+import { moved } from '../unit/store/plugin-rows.ts'
 
 let postgres: Postgres
 let folder: string
@@ -30,6 +33,18 @@ test('PostgreSQL holds a plugin’s tables, and reaches no others by them', asyn
       what,
       expect.stringMatching(/not open to plugins|no name for a table|does not exist|needs onDelete/),
     ])
+})
+
+test('rows of plugins move to PostgreSQL, and from there', async () => {
+  const ways = ['to', 'from'] as const
+  for (const way of ways) {
+    const dataDir = join(folder, way)
+    await mkdir(dataDir)
+    const sqlite = await openStore({ dataDir })
+    const other = await openStore({ dataDir: folder, databaseUrl: await postgres.database(`moved_${way}`) })
+    await (way === 'to' ? moved(sqlite, other) : moved(other, sqlite))
+    await Promise.all([sqlite.close(), other.close()])
+  }
 })
 
 test('PostgreSQL undoes a migration that fails, whole', async () => {

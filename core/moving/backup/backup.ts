@@ -4,6 +4,7 @@ import type { FileState } from '../../registry/api.ts'
 import { countInFile, countStored } from '../../registry/sealed-values.ts'
 import { schemaNames } from '../../store/migrate.ts'
 import type { DialectName, Store } from '../../store/open.ts'
+import { readPluginRows } from '../../store/rows/plugin-rows.ts'
 import { readRows } from '../../store/rows/rows.ts'
 import type { Reader } from '../../store/transact.ts'
 import type { PassphraseSealed } from '../passphrase.ts'
@@ -55,11 +56,18 @@ export async function backUp(
     await writeBackupFile(path, {
       header,
       ...(settings ? { settings: { name: settings.name, text: settings.text } } : {}),
-      rows: readRows(trx),
+      rows: allRows(trx, store.dialect),
     })
     return header.keys
   })
   return { rows: await checkedRows(path), keys }
+}
+
+/** The rows of plugins' tables wait for their plugins after a restore. */
+async function* allRows(db: Reader, dialect: DialectName) {
+  yield* readRows(db)
+  for await (const rows of readPluginRows(db, dialect))
+    yield { table: 'waiting_row', rows: rows.map(row => ({ ...row })) }
 }
 
 /** A full disk can cut a write short without an error. */

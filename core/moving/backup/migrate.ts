@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { faultWords } from '../../domain/fault-words.ts'
 import type { Store } from '../../store/open.ts'
+import { readPluginRows } from '../../store/rows/plugin-rows.ts'
 import { insertRows, readRows, type StoredRow } from '../../store/rows/rows.ts'
 import { BACKED_UP, NOT_BACKED_UP } from '../../store/rows/tables.ts'
 import type { Reader } from '../../store/transact.ts'
@@ -28,12 +29,23 @@ export async function copyStore(from: Store, to: Store): Promise<StoreDigest> {
   return inOneMoment(from, async source => {
     const read = new Digests()
     return to.db.transaction().execute(async target => {
-      await removeAll(target)
+      await removeAll(target, to.dialect)
       for await (const { table, rows } of readRows(source, ALL_TABLES)) {
         read.add(table, rows)
         await insertRows(target, table, rows).catch((error: unknown) => {
           throw new Error(`A row of the table "${table}" is not accepted: ${faultWords(error)}`, { cause: error })
         })
+      }
+      for await (const rows of readPluginRows(source, from.dialect)) {
+        read.add(
+          'waiting_row',
+          rows.map(row => ({ ...row })),
+        )
+        await insertRows(
+          target,
+          'waiting_row',
+          rows.map(row => ({ ...row })),
+        )
       }
       const expected = read.result()
       const found = await digestOf(target)

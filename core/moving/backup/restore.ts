@@ -2,7 +2,8 @@ import { sql } from 'kysely'
 import { StartError } from '../../config/start-error.ts'
 import { faultWords } from '../../domain/fault-words.ts'
 import { schemaNames } from '../../store/migrate.ts'
-import type { Store } from '../../store/open.ts'
+import type { DialectName, Store } from '../../store/open.ts'
+import { dropPluginTables } from '../../store/rows/plugin-rows.ts'
 import { insertRows, readRows, type StoredRow } from '../../store/rows/rows.ts'
 import { BACKED_UP, NOT_BACKED_UP } from '../../store/rows/tables.ts'
 import { openScratch, type Scratch } from '../../store/scratch.ts'
@@ -102,14 +103,15 @@ export async function isUnused(store: Store): Promise<boolean> {
 /** Replaces all that the store holds, in one transaction. All sign-ins end. */
 export async function restoreRows(store: Store, { scratch }: ReadBackup): Promise<void> {
   await write(store, async trx => {
-    await removeAll(trx)
+    await removeAll(trx, store.dialect)
     for await (const { table, rows } of readRows(scratch.db)) await insertRows(trx, table, rows)
     // An earlier token could belong to somebody who had other rights then.
     await trx.updateTable('user').set({ token_epoch: sql<number>`token_epoch + 1` }).execute()
   })
 }
 
-/** Empties all tables. */
-export async function removeAll(trx: Writer): Promise<void> {
+/** Empties all tables. Those of plugins go: they are made again when their plugins start. */
+export async function removeAll(trx: Writer, dialect: DialectName): Promise<void> {
+  await dropPluginTables(trx, dialect)
   for (const { name } of [...NOT_BACKED_UP, ...BACKED_UP.toReversed()]) await trx.deleteFrom(name).execute()
 }

@@ -1,12 +1,12 @@
 import type { PluginSealing } from '../../contract/kept.ts'
 import type { Sealer } from '../../secrets/seal.ts'
-import { tablePlace, tablePrefix } from '../../store/plugin-tables.ts'
+import { sealedPlace, tablePrefix } from '../../store/plugin-tables.ts'
 
 /** Seals texts for one plugin. */
 export function pluginSealing(plugin: string, sealer: () => Sealer): PluginSealing {
   const purposeOf = (purpose: string): string => `plugin ${plugin}: ${purpose}`
   const place = (table: string, row: Parameters<PluginSealing['seal']>[1]) =>
-    tablePlace(`${tablePrefix(plugin)}${table}`, row)
+    sealedPlace({ ...row, table: `${tablePrefix(plugin)}${table}` })
   return {
     seal(table, row, text) {
       const { purpose, context } = place(table, row)

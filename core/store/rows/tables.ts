@@ -38,6 +38,7 @@ export const BACKED_UP: readonly StoredTable[] = [
   { name: 'alert_incident', key: ['id'] },
   { name: 'alert_delivery', key: ['id'] },
   { name: 'audit', key: ['id'], numbered: 'id' },
+  { name: 'waiting_row', key: ['table_name', 'position'] },
 ]
 
 /**
