@@ -33,6 +33,18 @@ export async function prepareDataDir(path: string): Promise<void> {
   }
 }
 
+/** A StartError in place of an error of the file system about this folder or what is in it; other errors as they are. */
+export function dataDirFault(error: unknown, dataDir: string): unknown {
+  const { code, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
+  if (error instanceof StartError || !code || typeof path !== 'string') return error
+  if (path !== dataDir && !path.startsWith(join(dataDir, '/'))) return error
+  return new StartError(
+    'data_dir_unwritable',
+    `DATA_DIR is "${dataDir}", and the hub cannot use "${path}" (${code}); see that its disk works and has room, and start again`,
+    { cause: error },
+  )
+}
+
 /** Files that a hub creates only after its database exists: they show that one has run here. */
 const SIGNS = ['master.key', 'processes.json'] as const
 

@@ -4,7 +4,7 @@ import { createAuth } from '../auth/create.ts'
 import { makeFirstAdministrator } from '../auth/first-administrator.ts'
 import { createBundles } from '../bundles/create.ts'
 import { BundleStore } from '../bundles/store.ts'
-import { requireDatabase } from '../config/data-dir.ts'
+import { dataDirFault, requireDatabase } from '../config/data-dir.ts'
 import { type DataLock, lockDataDir } from '../config/data-lock.ts'
 import { DescriptorReserve } from '../config/descriptor-reserve.ts'
 import { LIMITS } from '../config/limits.ts'
@@ -72,7 +72,7 @@ export async function startHub(options: HubOptions): Promise<Hub> {
     return await build(options, undo)
   } catch (error) {
     await undo.disposeAsync()
-    throw error
+    throw dataDirFault(error, options.loaded.config.dataDir)
   }
 }
 

@@ -202,6 +202,11 @@ describe('while the hub starts', () => {
     (start, code, when) => startsOrSays({ calls: below(start), code, when }),
     120_000,
   )
+  test.each(['1', '2', '3'])('the data folder itself cannot be opened, call %s', async when => {
+    const folderItself = calls.filter(({ file, call }) => file === '' && call === 'openat')
+    expect(folderItself).toHaveLength(1)
+    await startsOrSays({ calls: folderItself, code: 'EIO', when })
+  })
   beyondCore(() => {
     test.each([
       ['the history', true],
