@@ -53,7 +53,7 @@ export async function runInMain(slot: Slot, definition: PluginDefinition<unknown
   slot.undo.push(() => stop.abort())
   const context: PluginContext<unknown> = {
     ...mainServices({
-      ...{ definition, limits, jobs, signal: stop.signal, isBundled: slot.definition !== undefined },
+      ...{ definition, limits, jobs, log, signal: stop.signal, isBundled: slot.definition !== undefined },
       hub: () => lent(hub),
       addRoute: route => addRoute(slot, route),
       addRecordRoutes: routes => addRecordRoutes(slot, routes),

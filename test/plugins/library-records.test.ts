@@ -219,3 +219,27 @@ test('records stay without their plugin, and are there again with it; a backup h
   const gauge = async () => (await admin.request('GET', '/metrics')).text
   await until(async () => /name="library_shops"[^\n]* 2$/m.test(await gauge()), { what: 'the shops of two users' })
 })
+
+test('a record that its plugin cannot show is listed without what the plugin shows, and logged', async () => {
+  const source = `
+    import { definePlugin } from 'patchbay/contract'
+    import { z } from 'zod'
+    export default definePlugin({ name: 'shelves', contract: 1, setup: ({ records }) => void records.define({
+      kind: 'boards', title: 'board', schema: z.object({ length: z.int() }), most: 5, example: { length: 1 },
+      show({ fields: { length } }) {
+        if (length < 0) throw new Error('no board is that short')
+        return { long: length > 100 }
+      },
+    }) })`
+  await writeFile(join(hub.folder, 'plugins/shelves.ts'), source, { mode: 0o600 })
+  await admin.ok('POST', PLUGINS, { use: './plugins/shelves.ts', isolate: false })
+  const boards = '/api/plugins/shelves/boards'
+  await ada.ok('POST', boards, { name: 'a', length: 200 })
+  expect((await ada.request('POST', boards, { name: 'b', length: -1 })).status).toBe(201)
+  const { items } = await ada.ok('GET', boards)
+  expect(items.map(({ name, status }: { name: string; status: unknown }) => [name, status])).toEqual([
+    ['a', { long: true }],
+    ['b', {}],
+  ])
+  await hub.logged('no board is that short')
+})

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { OwnedRecord, PluginRecordKinds, RecordKindDefinition } from '../../contract/owned-records.ts'
+import type { PluginLogger } from '../../contract/plugin.ts'
 import { ANSWERED_FIELDS } from '../../domain/json/fields.ts'
 import { pointerPath } from '../../domain/json/json-pointer.ts'
 import { NAME_CHARACTERS } from '../../domain/names.ts'
@@ -28,6 +29,7 @@ export interface RecordParts {
 /** The parts of the plugin host that the kinds of one plugin use. */
 export interface PluginRecordParts {
   readonly plugin: string
+  readonly log: Pick<PluginLogger, 'error'>
   hub(): RecordParts
   addRoutes(routes: readonly Route[]): void
   /** Runs when the plugin stops. */
@@ -40,7 +42,7 @@ const KIND = /^[a-z][a-z0-9-]{0,31}$/
 const RESERVED: ReadonlySet<string> = new Set(['name', 'enabled', SHOWN, ...ANSWERED_FIELDS])
 
 /** The kinds of records of one plugin. */
-export function pluginRecordKinds({ plugin, hub, addRoutes, undo }: PluginRecordParts): PluginRecordKinds {
+export function pluginRecordKinds({ plugin, log, hub, addRoutes, undo }: PluginRecordParts): PluginRecordKinds {
   return {
     define<Fields>(given: RecordKindDefinition<Fields>) {
       const definition = given as unknown as Definition
@@ -58,7 +60,7 @@ export function pluginRecordKinds({ plugin, hub, addRoutes, undo }: PluginRecord
           const checked = checkedFields(definition.schema, fields, schema)
           return own(() => definition.prepare?.(checked, { id, name, role }) ?? checked)
         },
-        ...(definition.show ? { show: record => own(() => definition.show?.(record) ?? {}) } : {}),
+        ...(definition.show ? { show: record => shownBy(definition, record, log) } : {}),
         ...(definition.removing ? { removing: async record => own(() => definition.removing?.(record)) } : {}),
         changed: () => definition.changed?.(),
       })
@@ -133,6 +135,17 @@ function shapesOf({ acts = false, show, example, title }: Definition, { properti
       ...(show ? { [SHOWN]: anyObject } : {}),
     }),
     example: answered,
+  }
+}
+
+/** The fields that the plugin shows beside a record. Its fault costs these alone, and is logged. */
+function shownBy({ kind, show }: Definition, record: OwnedRecord<JsonObject>, log: PluginRecordParts['log']) {
+  try {
+    return show?.(record) ?? {}
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    log.error('A record could not be shown whole', { kind, record: record.id, error: why })
+    return {}
   }
 }
 

@@ -1,4 +1,4 @@
-import type { PluginContext, PluginDefinition } from '../../contract/plugin.ts'
+import type { PluginContext, PluginDefinition, PluginLogger } from '../../contract/plugin.ts'
 import type { Route } from '../../http/route.ts'
 import type { Store } from '../../store/open.ts'
 import { ownTables } from '../tables/own-tables.ts'
@@ -42,6 +42,7 @@ export interface ServiceParts {
   readonly limits: Readonly<Record<string, number>>
   readonly signal: AbortSignal
   readonly jobs: Jobs
+  readonly log: PluginLogger
   addRoute(route: OpenRoute): void
   addRecordRoutes(routes: readonly Route[]): void
   /** Runs when the plugin stops. */
@@ -75,7 +76,7 @@ export function mainServices(parts: ServiceParts): Services {
     folder: async () => pluginFolder(hub().dataDir, name),
     error: ownErrors(definition),
     records: pluginRecordKinds({
-      ...{ plugin: name, hub },
+      ...{ plugin: name, hub, log: parts.log },
       addRoutes: routes => parts.addRecordRoutes(routes),
       undo: work => parts.undo(work),
     }),
