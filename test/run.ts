@@ -52,6 +52,8 @@ interface Suite {
    * whose limits of time or memory are for a fresh hub. A process that a test kills is not used again.
    */
   readonly recycles?: boolean
+  /** It and its hubs give no memory back (KEPT_MEMORY), as those that recycle. Default false: it measures memory. */
+  readonly keepsMemory?: boolean
   /** Further variables of its environment. */
   readonly env?: Readonly<Record<string, string>>
   /** Whoever asks for this family means this one too. */
@@ -88,8 +90,8 @@ const ON_POSTGRES =
     : ['audit-bounds', 'promotion-races', 'users'].map(name => `./test/unit/registry/${name}.test.ts`)
 /** The longest first. */
 const FAMILIES: readonly Suite[] = [
-  ...parts('unit', 3),
-  ...parts('browser', 2),
+  ...parts('unit', 3, { keepsMemory: true }),
+  ...parts('browser', 2, { keepsMemory: true }),
   ...parts('http', 2, { recycles: true }),
   ...parts('failure', 2, { recycles: true }),
   family('plugins', { recycles: true }),
@@ -99,11 +101,12 @@ const FAMILIES: readonly Suite[] = [
     name: 'postgres',
     command: [bun, 'test/support/with-postgres.ts', ...tests('./test/postgres/'), ...ON_POSTGRES],
     single: false,
+    keepsMemory: true,
   },
-  family('deploy'),
-  family('compatibility'),
-  family('conformance'),
-  family('fuzz'),
+  family('deploy', { keepsMemory: true }),
+  family('compatibility', { keepsMemory: true }),
+  family('conformance', { keepsMemory: true }),
+  family('fuzz', { keepsMemory: true }),
   family('runtime'),
   family('load', { alone: true }),
   { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false, alone: true },
@@ -193,7 +196,8 @@ async function run(suite: Suite, extra: readonly string[], beside: number): Prom
       ...process.env,
       ...{ SEEN_CODES: seenCodes, [SIDE_BY_SIDE]: String(beside), [PROCESSOR_TIMES]: times },
       ...suite.env,
-      ...(suite.recycles ? { [RECYCLED]: '1', ...KEPT_MEMORY } : {}),
+      ...(suite.recycles ? { [RECYCLED]: '1' } : {}),
+      ...(suite.recycles || suite.keepsMemory ? KEPT_MEMORY : {}),
       ...(whole ? { [WHOLE]: '1' } : {}),
       ...(builtHub === undefined || suite.alone ? {} : { [BUILT_HUB]: builtHub }),
     },

@@ -1,3 +1,4 @@
+import { ERROR_CODES } from '../../contract/codes.ts'
 import type { PluginDefinition } from '../../contract/plugin.ts'
 
 type Definition = PluginDefinition<unknown>
@@ -29,7 +30,13 @@ export function checkDefinition(definition: Definition, isBundled = false): void
   checkWords(definition.words)
   for (const [limit, value] of Object.entries(limits))
     if (!Number.isSafeInteger(value) || value < 0) throw new Error(`its limit "${limit}" is no whole number`)
+  checkErrors(errors)
+}
+
+function checkErrors(errors: NonNullable<Definition['errors']>): void {
   for (const [code, { status, title, remedy }] of Object.entries(errors)) {
+    if (Object.hasOwn(ERROR_CODES, code))
+      throw new Error(`"errors" of its definition has "${code}", which is a code of the hub`)
     const isWhole = Number.isInteger(status) && status >= 400 && status <= 599
     if (!isWhole || !title || !remedy || remedy.length > 160)
       throw new Error(
