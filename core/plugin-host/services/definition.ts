@@ -1,3 +1,4 @@
+import { ERROR_CODES } from '../../contract/codes.ts'
 import type { PluginDefinition } from '../../contract/plugin.ts'
 
 type Definition = PluginDefinition<unknown>
@@ -24,12 +25,19 @@ export function checkDefinition(definition: Definition, isBundled = false): void
   wanted('migrations', Object.keys(migrations), NAMES.migrations)
   wanted('errors', Object.keys(errors), new RegExp(isBundled ? '^[a-z][a-z0-9_]{2,64}$' : `^${word}_[a-z0-9_]{1,64}$`))
   wanted('claims', definition.claims ?? [], isBundled ? /^\/[^*]*\*?$/ : /^(?!)/)
+  wanted('systemSettings', definition.systemSettings ?? [], isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
   wanted('events', Object.keys(events), new RegExp(`^${word}\\.[a-z0-9_]{1,64}$`))
   wanted('variables', Object.keys(definition.variables ?? {}), new RegExp(`^${word.toUpperCase()}_[A-Z0-9_]{1,64}$`))
   checkWords(definition.words)
   for (const [limit, value] of Object.entries(limits))
     if (!Number.isSafeInteger(value) || value < 0) throw new Error(`its limit "${limit}" is no whole number`)
+  checkErrors(errors)
+}
+
+function checkErrors(errors: NonNullable<Definition['errors']>): void {
   for (const [code, { status, title, remedy }] of Object.entries(errors)) {
+    if (Object.hasOwn(ERROR_CODES, code))
+      throw new Error(`"errors" of its definition has "${code}", which is a code of the hub`)
     const isWhole = Number.isInteger(status) && status >= 400 && status <= 599
     if (!isWhole || !title || !remedy || remedy.length > 160)
       throw new Error(
