@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { blank, filesBelow, readSources, type SourceFile } from './support/source.ts'
+import { blank, filesBelow, type Import, readSources, type SourceFile } from './support/source.ts'
 
 const ROOT = join(import.meta.dir, '..')
 const sources = readSources(ROOT, ['core', 'plugins'])
@@ -24,7 +24,7 @@ const REPLACED: ReadonlySet<string> = new Set(
 )
 
 /** Modules of the hub that a plugin may import. */
-const PLUGIN_MODULES = ['patchbay/contract', 'patchbay/features', 'patchbay/transport-kit']
+const PLUGIN_MODULES = ['patchbay/contract', 'patchbay/features', 'patchbay/plugin-kit', 'patchbay/transport-kit']
 
 /**
  * The parts of each folder that has folders in it, lowest level first: a part is a folder or a file, and `*` stands for the
@@ -46,9 +46,10 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['outbound'],
     ['connections'],
     ['mcp', 'alerts'],
-    ['assistant', 'market'],
+    ['assistant'],
     ['moving'],
     ['http'],
+    ['plugin-kit'],
     ['plugin-host'],
     ['hub'],
     ['cli'],
@@ -128,7 +129,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'core/http/routes': [
     ['*'],
     ['people', 'servers', 'alerts', 'monitoring', 'assistant'],
-    ['groups', 'hub', 'logs', 'dashboards', 'market', 'moving', 'discovery'],
+    ['groups', 'hub', 'logs', 'dashboards', 'moving', 'discovery'],
     ['all'],
   ],
 }
@@ -163,7 +164,16 @@ const FEATURE_WORDS: Readonly<
   Record<string, { readonly own: readonly string[]; readonly general: RegExp; readonly left: number }>
 > = {
   // Files that come with the hub, certificates of an authority, and a document without references to others.
+  // The list of bundled plugins names each.
+  market: { own: ['core/hub/bundled.ts'], general: /(?!)/g, left: 18 },
   bundle: { own: ['core/bundles/'], general: /bundled|[_-]ca[_-]bundle|ca[_-]bundle|bundle the document/gi, left: 244 },
+}
+
+/** True for a module of the hub, and for the types that another plugin shares. */
+function isForPlugins({ specifier, typeOnly }: Import): boolean {
+  const [, plugin] = /^patchbay\/plugins\/([\w-]+)$/.exec(specifier) ?? []
+  if (plugin !== undefined) return typeOnly && byPath.has(`plugins/${plugin}/types.ts`)
+  return PLUGIN_MODULES.includes(specifier)
 }
 
 /** A folder holds one kind of thing: with more files than this it holds two. */
@@ -303,7 +313,7 @@ describe('imports', () => {
       return file.imports
         .filter(one =>
           one.target === undefined
-            ? one.specifier.startsWith('patchbay') && !PLUGIN_MODULES.includes(one.specifier)
+            ? one.specifier.startsWith('patchbay') && !isForPlugins(one)
             : !one.target.startsWith(`${own}/`),
         )
         .map(one => `${file.path} → ${one.specifier}`)
@@ -453,7 +463,7 @@ describe('restrictions to certain files', () => {
   })
 })
 
-test('the contract is types and few functions, in at most 1,300 lines with text besides the tables of error codes', () => {
+test('the contract is types and few functions, in at most 1,340 lines with text besides the tables of error codes', () => {
   const files = ['core/contract/mod.ts']
   for (const path of files) {
     const taken = byPath.get(path)?.imports.flatMap(one => one.target ?? []) ?? []
@@ -461,7 +471,7 @@ test('the contract is types and few functions, in at most 1,300 lines with text 
   }
   const counted = files.filter(path => !/^core\/contract\/(?:codes|remedies)\.ts$/.test(path))
   const lines = counted.flatMap(path => byPath.get(path)?.text.split('\n') ?? []).filter(line => line.trim() !== '')
-  expect(lines.length).toBeLessThanOrEqual(1_300)
+  expect(lines.length).toBeLessThanOrEqual(1_340)
   const functions = counted.flatMap(path =>
     [...(byPath.get(path)?.text ?? '').matchAll(/^export (?:async )?(?:function|class) (\w+)/gm)].map(
       match => match[1],

@@ -7,6 +7,8 @@ export interface ErrorKind {
   readonly remedy: string
   /** The JSON-RPC code under `/mcp`. Default −32600, or −32603 from 500 on. */
   readonly rpc?: number
+  /** The same request may succeed later. */
+  readonly retry?: true
 }
 
 /** An event of a plugin. `owner`: sent to its owner and administrators; `public`: to every user. */

@@ -1,7 +1,7 @@
 import type { ErrorCode } from './errors.ts'
 import type { GuardedDial, GuardedFetch } from './fetch.ts'
 import type { JsonObject } from './json.ts'
-import type { Actor, ConnectionState, Role, UserActor } from './records.ts'
+import type { Actor, ConnectionState, Role, ServerRecord, UserActor } from './records.ts'
 
 /**
  * Servers or groups within the rights of an actor, as the API returns them: those that the actor may not see are missing.
@@ -14,6 +14,31 @@ export interface PluginRecords<Found, Listed = Found> {
   create(actor: Actor, body: JsonObject): Promise<Found>
   patch(actor: Actor, ref: string, patch: JsonObject): Promise<Found>
   remove(actor: Actor, ref: string): Promise<void>
+}
+
+/** What goes with the change of a server. */
+export interface ServerWrite {
+  /** The template that the server follows from now on, in the form of the point `serverTemplates`. Absent: unchanged. */
+  readonly template?: JsonObject
+  /** The revision that was read: `version_conflict` when it is another one now. */
+  readonly ifRevision?: number
+  /** The audit record, if not `server.create` or `server.update` with the plugin's name. */
+  readonly audit?: Readonly<{ action?: string; detail: JsonObject; request?: AuditedRequest }>
+}
+
+export type AuditedRequest = Readonly<Record<'requestId' | 'clientAddress', string>>
+/** The servers. */
+export interface PluginServers extends PluginRecords<ServerRecord> {
+  /** `edit`: `not_owner` unless the actor may change it. Default `see`. */
+  find(actor: Actor, ref: string, right?: 'see' | 'edit'): Promise<ServerRecord>
+  create(actor: Actor, body: JsonObject, write?: ServerWrite): Promise<ServerRecord>
+  replace(actor: Actor, ref: string, body: JsonObject, write?: ServerWrite): Promise<ServerRecord>
+  /** Checks a body as `create` does, or as `replace` of `ref`; changes nothing. */
+  check(actor: Actor, body: JsonObject, ref?: string): Promise<void>
+  /** Flat, secrets masked; for an actor who may edit it. */
+  body(record: ServerRecord): JsonObject
+  /** The server as `GET /api/servers/{ref}` answers it. In `setup` it throws `starting`. */
+  view(actor: Actor, record: ServerRecord): object
 }
 
 /** A user, as plugins see it. */

@@ -1,6 +1,9 @@
 /** A text for people; in place of a language that is missing stands English. */
 export type LocalText = string | { readonly en: string; readonly zh?: string }
 
+/** A page that is built with the console, which has it while the plugin runs; its id is the page's. Of bundled plugins alone. */
+export type BuiltPage = Pick<PageContribution, 'access'>
+
 /** A page in the console. Its link is in the rail, its address is `/x/{plugin}/{path}`. */
 export interface PageContribution {
   /** Lower-case letters, digits and dashes, at most 64; unique in the plugin. */

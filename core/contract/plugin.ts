@@ -3,7 +3,16 @@ import type { ErrorKind, EventKind, Limits, PointKind } from './definition.ts'
 import type { HubError, HubErrorOptions } from './errors.ts'
 import type { EventView } from './events.ts'
 import type { GuardedFetch } from './fetch.ts'
-import type { DialFor, FetchFor, PluginClient, PluginPeople, PluginRecords, PluginStates } from './hub-services.ts'
+import type {
+  DialFor,
+  FetchFor,
+  PluginClient,
+  PluginPeople,
+  PluginRecords,
+  PluginServers,
+  PluginStates,
+} from './hub-services.ts'
+import type { JsonValue } from './json.ts'
 import type { PluginJobs, PluginSealing, PluginSecrets, PluginSettings, PluginThread } from './kept.ts'
 import type { PluginRecordKinds } from './owned-records.ts'
 import type { Planning } from './plans.ts'
@@ -75,11 +84,13 @@ export interface PluginContext<Config> {
   readonly sealing: PluginSealing
   readonly records: PluginRecordKinds
   tables<Schema>(): PluginTables<Schema>
-  readonly servers: PluginRecords<ServerRecord>
+  readonly servers: PluginServers
   readonly groups: PluginRecords<GroupRecord, Omit<GroupRecord, 'members'>>
   readonly people: PluginPeople
   /** Work that is shown to a user before it is done: `context.planned('kit', (actor, inputs) => ({ servers: […] }))`. */
   readonly planned: Planning
+  /** The values of the definition's `systemSettings` that hold at this moment. */
+  systemSettings(): Promise<Readonly<Record<string, JsonValue>>>
   /** Usable once the hub has begun, as is `client`; in `setup` both reject with `starting`. */
   readonly states: PluginStates
   /** Opens a client at a path such as `/mcp/work`. */
@@ -110,6 +121,8 @@ export interface PluginDefinition<Config = undefined> {
   readonly variables?: Readonly<Record<string, string>>
   /** Whole paths that its routes may have; `/name/*` is all below `/name`. Of bundled plugins alone. */
   readonly claims?: readonly string[]
+  /** Keys of the hub's settings (`PATCH /api/admin/settings`) that are the plugin's. A change holds at once. Of bundled plugins alone. */
+  readonly systemSettings?: readonly string[]
   /** Numbers that an administrator may change. `GET /api/limits` lists them. */
   readonly limits?: Readonly<Record<keyof Limits | (string & {}), number>>
   /** Codes of its own, `{plugin}_…`; those of bundled plugins may have any name. */

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from './json.ts'
-import type { PageContribution } from './page.ts'
+import type { BuiltPage, PageContribution } from './page.ts'
 import type { Actor, GroupRecord, LogRecord, ServerRecord, TransportName, UserActor } from './records.ts'
 
 /** A kind of upstream. The schema describes the transport's own fields of a server; the module runs in a worker. */
@@ -281,6 +281,14 @@ export interface CallTracer {
   counts(): SpanCounts
 }
 
+/** The form of the templates that a plugin's servers follow. The hub stores them, and takes them along in exports. */
+export interface ServerTemplates {
+  /** The field `template` of a server's record. */
+  view(template: JsonObject): JsonObject
+  /** The template of a server from another hub; undefined when it is not valid. */
+  check(given: JsonValue | undefined): JsonObject | undefined
+}
+
 /** The extension points by name, with the type of their contributions. Plugins with points of their own merge these into it. */
 export interface ExtensionPoints {
   transport: TransportContribution
@@ -295,4 +303,6 @@ export interface ExtensionPoints {
   routes: RouteContribution
   callTracer: CallTracer
   page: PageContribution
+  builtPage: BuiltPage
+  serverTemplates: ServerTemplates
 }

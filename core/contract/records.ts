@@ -156,6 +156,8 @@ export interface ServerRecord extends ServerSettings {
   readonly rightsCap?: 'none' | 'proxy'
   /** It came from an account with fewer rights, and is disabled until its configuration is confirmed. */
   readonly awaitsReview?: true
+  /** The template that it follows, in the form of the plugin that installs templates. */
+  readonly template?: JsonObject
   /** Why the entry is unusable: it stays listed, offline, with this reason. */
   readonly problem?: { readonly code: ErrorCode; readonly message: string; readonly pointer?: string }
 }

@@ -21,10 +21,20 @@ export interface RouteRequest<Params, Query, Body, Access extends RouteAccess> {
   readonly baseUrl: string
   /** The client's address, by which limits for callers without a credential count. */
   readonly addressKey: string
+  /** The client's address, after trusted proxies. */
+  readonly clientAddress: string
   readonly requestId: string
   /** Aborted when the client disconnects, and in a worker after the route's time. */
   readonly signal: AbortSignal
 }
+
+/** One answer in the API document. `of`: it is a record of the hub, or where there is a `schema` too, one of both. */
+export type RouteAnswerKind = Readonly<{
+  description: string
+  schema?: ConfigSchema<unknown>
+  of?: 'server'
+  example?: JsonValue | object
+}>
 
 /** The answer of a route. Default: status 200, no body. */
 export interface RouteAnswer {
@@ -64,9 +74,7 @@ export interface PluginRoute<Params, Query, Body, Access extends RouteAccess> {
   /** In place of `body`: most bytes of a body that is no JSON, such as a file; at most 64 MiB. */
   readonly rawBody?: number
   /** By status. */
-  readonly answers: Readonly<
-    Record<number, { description: string; schema?: ConfigSchema<unknown>; example?: JsonValue }>
-  >
+  readonly answers: Readonly<Record<number, RouteAnswerKind>>
   /** Bytes of the body, at most 1 MiB, which is the default. */
   readonly bodyLimit?: number
   /** Milliseconds for an answer from a worker. Default 2,000. */

@@ -16,6 +16,9 @@ export interface ConfigSchema<Config> {
      * The schema as JSON Schema (https://standardschema.dev/json-schema); schemas of zod have it. The console draws its form
      * by it; `writeOnly: true` marks a secret.
      */
-    readonly jsonSchema?: { readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown> }
+    readonly jsonSchema?: {
+      readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>
+      readonly output?: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>
+    }
   }
 }

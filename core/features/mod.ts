@@ -1,9 +1,8 @@
 /**
- * Types of features that bundled plugins share with the hub, as `patchbay/features`: alerts, the market, assistants, and the pages of the
+ * Types of features that bundled plugins share with the hub, as `patchbay/features`: alerts, assistants, and the pages of the
  * console. They extend the contract by declaration merging, and are types alone.
  */
 
 export type * from './alerts.ts'
 export type * from './bridge.ts'
 export type * from './console.ts'
-export type * from './market.ts'

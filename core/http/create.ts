@@ -134,6 +134,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...docsRoutes({
       ...{ routes: described, version, transports: deps.transports, alerts: deps.alerts },
       pluginRoutes: () => deps.pluginRoutes.all(),
+      pluginCodes: () => deps.pluginRoutes.codes(),
       recordRoutes: () => deps.pluginRoutes.records(),
     }),
     ...namingChanger(described, registry.audit),

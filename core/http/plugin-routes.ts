@@ -4,7 +4,7 @@ import { HubError } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { RouteContribution } from '../contract/points.ts'
 import type { UserActor } from '../contract/records.ts'
-import type { RouteAccess, RouteAnswer } from '../contract/routes.ts'
+import type { RouteAccess, RouteAnswer, RouteAnswerKind } from '../contract/routes.ts'
 import type { AuditRegistry } from '../registry/api.ts'
 import { targetOf } from '../request/canonical-path.ts'
 import { type RunnableRoute, runnable } from './pipeline.ts'
@@ -25,7 +25,16 @@ export interface DescribedRoute {
   readonly query?: JsonObject
   readonly body?: JsonObject
   readonly answers: Readonly<
-    Record<string, { readonly description: string; readonly schema?: JsonObject; readonly example?: JsonValue }>
+    Record<
+      string,
+      {
+        readonly description: string
+        readonly schema?: JsonObject
+        /** The answer is such a record, or of the schema. */
+        readonly of?: NonNullable<RouteAnswerKind['of']>
+        readonly example?: JsonValue | object
+      }
+    >
   >
   readonly bodyLimit?: number
   readonly rawBody?: number
@@ -44,14 +53,13 @@ export interface RawRouteRequest {
   readonly search: string
   readonly baseUrl: string
   readonly addressKey: string
+  readonly clientAddress: string
   readonly requestId: string
 }
 
 /** A route that a plugin offers now. */
 export interface PluginSchemaRoute {
   readonly plugin: string
-  /** Error codes of the plugin. */
-  readonly codes: readonly string[]
   readonly described: DescribedRoute
   handle(request: RawRouteRequest, signal: AbortSignal): Promise<RouteAnswer>
 }
@@ -68,6 +76,8 @@ export interface PluginRouteTable {
   all(): readonly PluginSchemaRoute[]
   /** Routes of kinds of records, with whole paths; of all plugins or of one. */
   records(plugin?: string): readonly Route[]
+  /** Error codes of all plugins. */
+  codes(): readonly string[]
   /** The limits that hold, by plugin. */
   limits(): Readonly<Record<string, Readonly<Record<string, number>>>>
 }
@@ -191,7 +201,7 @@ function schemaRoute(offered: PluginSchemaRoute, audit: Pick<AuditRegistry, 'rec
         ...{ params: params as Record<string, string>, query, body, bytes, actor, requestId: info.requestId },
         headers: headersOf(request, ownCredential === true),
         search: targetOf(request.url).query,
-        ...{ baseUrl: info.baseUrl, addressKey: info.addressKey },
+        ...{ baseUrl: info.baseUrl, addressKey: info.addressKey, clientAddress: info.clientAddress },
       }
       const reply = replyOf(plugin, await offered.handle(given, signal))
       if (described.audit !== undefined && actor && (reply.status ?? 200) < 400) {

@@ -6,6 +6,7 @@ import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
 import hostedKeys from '../../plugins/hosted-keys/plugin.ts'
 import importClients from '../../plugins/import-clients/plugin.ts'
+import market from '../../plugins/market/plugin.ts'
 import marketBundled from '../../plugins/market-bundled/plugin.ts'
 import marketJson from '../../plugins/market-json/plugin.ts'
 import marketRegistry from '../../plugins/market-registry/plugin.ts'
@@ -30,6 +31,7 @@ import type { FormerPlaces } from '../plugin-host/services/kept.ts'
 export const FORMER_PLACES: Readonly<Record<string, FormerPlaces>> = {
   [rankEmbeddings.name]: { system: true },
   [hostedKeys.name]: { userPrefix: HOSTED_KEY_PREFIX },
+  [market.name]: { folder: 'market' },
 }
 
 /** The plugins that come with the hub, in starting order. */
@@ -46,6 +48,7 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   alertChat,
   alertEmail,
   assistantBridge,
+  market,
   marketBundled,
   marketJson,
   marketRegistry,
@@ -56,6 +59,11 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   otlp,
   hostedKeys,
 ]
+
+/** Settings of the hub that plugins read at each use, so that a change holds at once. */
+export const LIVE_SETTINGS: ReadonlySet<string> = new Set(
+  bundledPlugins.flatMap(({ systemSettings = [] }) => systemSettings),
+)
 
 /** Former names of bundled plugins in settings files, with the configuration in its present form. */
 const FORMER_ENTRIES: Readonly<Record<string, (entry: PluginEntry) => PluginEntry>> = {

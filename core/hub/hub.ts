@@ -21,8 +21,6 @@ import { BodyParser } from '../http/body/body-parser.ts'
 import { createHttp, type Http } from '../http/create.ts'
 import { createHealthChecks } from '../http/health-checks.ts'
 import { resourceRoutes } from '../http/routes/all.ts'
-import { createMarket } from '../market/create.ts'
-import { MARKET_KEYS, marketSettings } from '../market/settings.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
@@ -45,6 +43,7 @@ import { HubLog } from '../telemetry/log.ts'
 import { UptimeFile } from '../telemetry/uptime-file.ts'
 import type { Hub, HubOptions } from './api.ts'
 import { openAssistant } from './assistant.ts'
+import { LIVE_SETTINGS } from './bundled.ts'
 import { createMeters } from './meters.ts'
 import { metricsDeps } from './metrics.ts'
 import { openMonitoring } from './monitoring.ts'
@@ -223,21 +222,17 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     instanceId: marks.make(),
   })
   const plans = new Plans({ store, within: room.within })
+  const templates = () => firstContribution(plugins.contributions('serverTemplates'))
+  services.templates = templates
   const importSources = () => plugins.contributions('importSource')
   const moving = openMoving({
     ...{ registry, store, transports, kinds, alerts, assistant, config: loaded.config },
     ...{ settings: loaded.settings, passwords: auth.passwords },
-    ...{ plans, readDocument: importDocument, sources: importSources },
+    ...{ plans, readDocument: importDocument, sources: importSources, templates },
     parseText: bodyParser.parseText.bind(bodyParser),
     switchOff: bodyParser.switchOff.bind(bodyParser),
   })
   services.plans = { plans, records: moving.records }
-  const market = createMarket({
-    ...{ registry, log, folder: join(dataDir, 'market') },
-    sources: () => plugins.contributions('marketSource'),
-    settings: async () => marketSettings(loaded.withStored(await registry.settings.allSystem()).config),
-  })
-  undo.defer(() => market.dispose())
   const bundles = createBundles({
     ...{ registry, store: bundleStore, platform: process.platform, isInside },
     turns: new OneAtATime('Too many bundles are read at this moment'),
@@ -270,7 +265,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     version: manifest.version,
     consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
-      ...{ registry, alerts, dashboards, assistant, market, bundles },
+      ...{ registry, alerts, dashboards, assistant, templates, bundles },
       ...moving,
       ...{ importSources, kinds },
       usualHealthCheck: () => loaded.settings.state.healthCheck,
@@ -290,7 +285,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
         version: manifest.version,
       }),
       transports,
-      config: { values: config, sources: Object.fromEntries(sources), written, live: MARKET_KEYS },
+      config: { values: config, sources: Object.fromEntries(sources), written, live: LIVE_SETTINGS },
       importDocument,
       ...{ version: manifest.version, startedAtMs, draining: () => draining },
       checks: createHealthChecks({

@@ -1,5 +1,6 @@
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
+import type { ServerTemplates } from '../contract/points.ts'
 import type { Role } from '../contract/records.ts'
 import { type AddressRights, addressRights } from '../domain/address.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
@@ -7,7 +8,11 @@ import type { HubServices } from '../plugin-host/services/services.ts'
 import type { Registry } from '../registry/api.ts'
 import type { Store } from '../store/open.ts'
 
-interface Parts extends Pick<HubServices, 'dataDir' | 'variable' | 'instanceId' | 'formerPlaces' | 'sealer' | 'kinds'> {
+interface Parts
+  extends Pick<
+    HubServices,
+    'dataDir' | 'variable' | 'systemSettings' | 'instanceId' | 'formerPlaces' | 'sealer' | 'kinds'
+  > {
   readonly store: Store
   readonly registry: Registry
   readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy'>
@@ -19,6 +24,7 @@ export class PluginServices implements HubServices {
   connections: Upstreams | undefined
   endpoint: McpEndpoint | undefined
   plans: ReturnType<HubServices['planning']>
+  templates: () => ServerTemplates | undefined = () => undefined
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -56,6 +62,7 @@ export class PluginServices implements HubServices {
     return this.#parts.instanceId
   }
 
+  readonly systemSettings = () => this.#parts.systemSettings()
   readonly variable = (name: string): string | undefined => this.#parts.variable(name)
   readonly upstreams = (): Upstreams | undefined => this.connections
   readonly mcp = (): McpEndpoint | undefined => this.endpoint

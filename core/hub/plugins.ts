@@ -36,6 +36,7 @@ export async function openPlugins(parts: PluginParts) {
   const services = new PluginServices({
     ...{ store, registry, sealer, kinds, config, dataDir: loaded.config.dataDir },
     variable: name => loaded.variable(name),
+    systemSettings: async () => loaded.withStored(await registry.settings.allSystem()).config,
     instanceId: marks.make(),
     formerPlaces: FORMER_PLACES,
   })

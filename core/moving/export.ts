@@ -78,9 +78,9 @@ async function exportedServers({ servers }: ExportRegistry, actor: UserActor, ke
   for (const record of byName<ServerRecord>(usable)) {
     const at = `/servers/${pointerToken(record.name)}`
     const { name, ...body } = await servers.openBody(actor, record, (value, pointer) => keep(value, `${at}${pointer}`))
-    // Its content came from a source of the market, not from the user: it holds no secret.
+    // Its content came from where the template did, not from the user: it holds no secret.
     const { template } = record
-    found.push([record.name, { ...body, ...(template ? { template: template as unknown as JsonObject } : {}) }])
+    found.push([record.name, { ...body, ...(template ? { template } : {}) }])
     await nextTurn()
   }
   return Object.fromEntries(found)

@@ -1,8 +1,8 @@
 import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { ServerTemplates } from '../contract/points.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { validationError } from '../domain/validation-error.ts'
-import { checkOrigin } from '../market/origin-check.ts'
 import { isPluginKind, type RecordKind } from '../registry/record-kinds.ts'
 import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretPlace } from './export-form.ts'
 import type { ImportContent, ImportItem, MissingValue } from './import-items.ts'
@@ -22,7 +22,7 @@ export async function readExport(
   document: JsonObject,
   answers: Readonly<Record<string, string>>,
   passphrase: string | undefined,
-  kinds: readonly RecordKind[],
+  { kinds, templates }: { readonly kinds: readonly RecordKind[]; readonly templates: ServerTemplates | undefined },
 ): Promise<ImportContent> {
   const { version } = document
   if (typeof version !== 'number' || version > EXPORT_VERSION) {
@@ -38,7 +38,7 @@ export async function readExport(
   return {
     source: 'patchbay',
     items: [
-      ...entriesOf(document.servers).map(([name, body]) => serverItem(name, body, secrets, formerOwner)),
+      ...entriesOf(document.servers).map(([name, body]) => serverItem(name, body, { secrets, formerOwner, templates })),
       ...entriesOf(document.groups).map(([name, body]) => groupItem(name, body)),
       ...settingItems(document.settings),
       ...kinds.flatMap(({ kind: record, moved: { section } }) =>
@@ -80,7 +80,14 @@ function entriesOf(map: JsonValue | undefined): [string, JsonValue][] {
   return Object.entries(isJsonObject(map) ? map : {})
 }
 
-function serverItem(name: string, entry: JsonValue, secrets: Secrets, formerOwner: string): ImportItem {
+interface ExportParts {
+  readonly secrets: Secrets
+  readonly formerOwner: string
+  readonly templates: ServerTemplates | undefined
+}
+
+function serverItem(name: string, entry: JsonValue, parts: ExportParts): ImportItem {
+  const { secrets, formerOwner, templates } = parts
   const pointer = `#/servers/${pointerToken(name)}`
   if (!isJsonObject(entry)) {
     return { kind: 'server', pointer, name, body: { name }, problem: 'The entry is not an object' }
@@ -88,7 +95,7 @@ function serverItem(name: string, entry: JsonValue, secrets: Secrets, formerOwne
   const missing: MissingValue[] = []
   const { template: origin, ...fields } = entry
   const body = filled(fields, secrets, missing) as JsonObject
-  const template = checkOrigin(origin)
+  const template = templates?.check(origin)
   const place = (inner: string) => inner.replace(/^#/, pointer)
   return {
     kind: 'server',

@@ -1,7 +1,6 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { NotCarried } from '../contract/points.ts'
 import type { Role } from '../contract/records.ts'
-import type { TemplateOrigin } from '../features/market.ts'
 
 /** A value that a server needs and the document does not have. */
 export interface MissingValue {
@@ -33,8 +32,8 @@ export type ImportItem = Placed &
         readonly place?: (pointer: string) => string
         /** The form of references to an environment: `${NAME}` (default), `$NAME` too, or none. */
         readonly references?: 'braced' | 'plain' | 'none'
-        /** The template of the market that it was installed from. */
-        readonly template?: TemplateOrigin
+        /** The template that it follows. */
+        readonly template?: JsonObject
         /** The entry cannot be read. */
         readonly problem?: string
       }

@@ -5,7 +5,7 @@ import { readServerEntry } from '../config/shape/server.ts'
 import { DuplicateEntry } from '../config/shape/settings.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
-import type { ImportedFile, ImportSource, NotCarried } from '../contract/points.ts'
+import type { ImportedFile, ImportSource, NotCarried, ServerTemplates } from '../contract/points.ts'
 import type { UserActor } from '../contract/records.ts'
 import { guardJson, type JsonLimits } from '../domain/json/json-guard.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
@@ -24,6 +24,8 @@ export interface ImportReaderDeps {
   readonly kinds: RecordKinds
   /** By the program's name. */
   sources(): ReadonlyMap<string, ImportSource>
+  /** The form of servers' templates, while a plugin has it; without it they are not taken. */
+  templates(): ServerTemplates | undefined
   /** Parses a text, a long one in a thread. */
   parseText(text: string, format: TextFormat, sender: string): Promise<TextValue>
   /** Reads the settings of a client, a command line or a URL in a thread. Throws `validation_failed`. */
@@ -56,7 +58,7 @@ export class ImportReader {
     const { answers, passphrase } = options
     const content =
       (value !== undefined && isExport(value)
-        ? await this.#passphrases.run(() => readExport(value, answers, passphrase, this.#deps.kinds.all()))
+        ? await this.#passphrases.run(() => readExport(value, answers, passphrase, this.#exportParts()))
         : undefined) ??
       (value !== undefined && isHubDocument(value) ? hubContent(value, this.#deps.kinds) : undefined) ??
       (await this.#fromSource(value ?? document, actor.userId)) ??
@@ -72,6 +74,10 @@ export class ImportReader {
     if (text.length > JSON_CHARACTERS) return undefined
     const read = await this.#deps.parseText(text, 'json', sender)
     return 'value' in read ? read.value : undefined
+  }
+
+  #exportParts() {
+    return { kinds: this.#deps.kinds.all(), templates: this.#deps.templates() }
   }
 
   async #fromSource(document: JsonValue, sender: string): Promise<ImportContent | undefined> {

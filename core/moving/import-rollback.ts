@@ -3,7 +3,6 @@ import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import { formatRef } from '../domain/names.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
-import type { TemplateOrigin } from '../features/market.ts'
 import type { TogetherParts } from '../registry/create.ts'
 import type { SettingLimit } from '../registry/owned/limits.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
@@ -100,7 +99,7 @@ async function beforeOf(
 /** The replaced state: `body` of a record, with its secrets, or a value. */
 interface Before {
   readonly body?: JsonObject
-  readonly template?: TemplateOrigin
+  readonly template?: JsonObject
   readonly value?: JsonValue
   /** Limits of a rule, channel or endpoint; earlier imports did not record them, and their items get no rights. */
   readonly limit?: SettingLimit

@@ -61,7 +61,7 @@ async function replaceServer(
   const { servers } = scope.parts.registry
   const { id, name, ownerId: owner } = present
   const before = await servers.openBody(scope.actor, present, secret => secret)
-  const origin = present.template ? { template: present.template as unknown as JsonObject } : {}
+  const origin = present.template ? { template: present.template } : {}
   return scope.replace({ kind: 'server', id, name, owner }, { body: before, ...origin }, async () => {
     const options = { ifRevision: present.revision, ...(template ? { template } : {}) }
     return (await servers.replace(scope.actor, formatRef(present.ownerName, name), body, options)).revision

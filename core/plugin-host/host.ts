@@ -3,6 +3,7 @@ import { isJsonObject } from '../contract/json.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
 import type { ExtensionPoints, McpMiddleware, TransportContribution } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
+import * as pluginKit from '../plugin-kit/mod.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { checkPluginConfig } from './config-check.ts'
 import { showTexts } from './contribution-texts.ts'
@@ -10,7 +11,7 @@ import type { PluginChange, PluginHostOptions } from './host-options.ts'
 import { infoOf, type PluginInfo, shapeOf } from './info.ts'
 import { MiddlewareCounter } from './middleware-counts.ts'
 import { hardNeeds, inOrder, MissingNeeds } from './needs.ts'
-import { type OpenPage, readPage } from './pages.ts'
+import { type HeldBuiltPage, holdPage, type OpenPage } from './pages.ts'
 import { PointTable } from './points.ts'
 import { asDefinition, type PluginEntry, resolvePlugin } from './resolve.ts'
 import { RouteTable } from './route-table.ts'
@@ -85,6 +86,11 @@ export class PluginHost {
   /** Chinese for texts of all plugins that run. */
   words(): Readonly<Record<string, string>> {
     return Object.assign({}, ...this.#slots.filter(({ state }) => state === 'running').map(({ about }) => about?.words))
+  }
+
+  /** The pages of the console that it has while plugins run. */
+  builtPages(): readonly HeldBuiltPage[] {
+    return this.#slots.filter(({ state }) => state === 'running').flatMap(({ builtPages }) => builtPages)
   }
 
   /** The pages of all plugins that run. */
@@ -206,7 +212,7 @@ export class PluginHost {
     slot.file = file
     slot.isolated = slot.entry.isolate !== false
     if (!slot.isolated) {
-      registerPluginModules()
+      registerPluginModules({ 'patchbay/plugin-kit': pluginKit })
       // A module is cached by its specifier, so a changed file gets another specifier.
       return this.#runInMain(slot, asDefinition(await import(`${file}?${sha256}`), slot.entry.use))
     }
@@ -275,17 +281,10 @@ export class PluginHost {
     const key = keyOf(slot, point, id)
     this.#points.requireFree(point, key, id)
     if (point === 'transport') this.#options.transports.add(contribution as TransportContribution)
-    if (point === 'page') this.#holdPage(slot, id, contribution)
+    if (point === 'page' || point === 'builtPage') holdPage(slot, point, id, contribution)
     if (point === 'mcpMiddleware') this.middlewares.hold(contribution as McpMiddleware, slot, key)
     this.#points.add(point, key, point === 'transport' && !slot.definition ? this.#marked(contribution) : contribution)
     slot.held.push([point, key])
-  }
-
-  #holdPage(slot: Slot, id: string, contribution: unknown): void {
-    const page = readPage(id, contribution, slot.file)
-    if (slot.pages.some(({ path }) => path === page.path))
-      throw new Error(`page "${id}": the plugin has a page "${page.path}" already`)
-    slot.pages.push(page)
   }
 
   /** Marks the module of a transport, which may have changed since the plugin last started. */
@@ -326,6 +325,7 @@ export class PluginHost {
     slot.recordRoutes.length = 0
     this.#announce(slot)
     slot.pages.length = 0
+    slot.builtPages.length = 0
     await this.#stopDependents(slot)
   }
 
@@ -340,8 +340,8 @@ export class PluginHost {
   }
 
   /** Notifies everybody of a plugin with pages for everybody, so that their consoles show or remove the pages. */
-  #announce({ name, state, pages }: Slot): void {
-    const audience = pages.some(({ access }) => access === 'user') ? 'public' : 'owner'
+  #announce({ name, state, pages, builtPages }: Slot): void {
+    const audience = [...pages, ...builtPages].some(({ access }) => access === 'user') ? 'public' : 'owner'
     this.#options.bus.emit('plugin.changed', null, { plugin: name, state }, audience)
   }
 }

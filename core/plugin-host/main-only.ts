@@ -10,6 +10,7 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'importSource',
   'callTracer',
   'bridge',
-  'marketSource',
+  'serverTemplates',
+  'builtPage',
   'notificationChannel',
 ] satisfies readonly (keyof ExtensionPoints)[]

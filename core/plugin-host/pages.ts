@@ -3,7 +3,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import type { PageContribution } from '../contract/page.ts'
+import type { BuiltPage, PageContribution } from '../contract/page.ts'
 import { visibleName } from '../domain/text/visible-text.ts'
 import { refuseWritableByOthers } from './resolve.ts'
 
@@ -58,6 +58,33 @@ export function readPage(id: string, given: unknown, entry: string | undefined):
   if (size > MOST_BYTES) throw new Error(`page "${id}": ${named} has ${size} bytes; at most ${MOST_BYTES} are served`)
   const script = Uint8Array.from(readFileSync(file))
   return { ...page, title: page.title as PageContribution['title'], script, sha256: digest(script) }
+}
+
+/** A page of the console's own, by its id. */
+export interface HeldBuiltPage extends BuiltPage {
+  readonly id: string
+}
+
+/** The pages of one plugin. */
+interface PagesOf {
+  /** Undefined: it is not bundled. */
+  readonly definition: object | undefined
+  readonly file: string | undefined
+  readonly pages: HeldPage[]
+  readonly builtPages: HeldBuiltPage[]
+}
+
+/** Keeps a page of a plugin that starts. Throws Error with the reason why it cannot. */
+export function holdPage(slot: PagesOf, point: 'page' | 'builtPage', id: string, given: unknown): void {
+  if (point === 'builtPage') {
+    if (!slot.definition) throw new Error(`page "${id}": only the pages of bundled plugins are built with the console`)
+    slot.builtPages.push({ id, access: (given as BuiltPage).access })
+    return
+  }
+  const page = readPage(id, given, slot.file)
+  if (slot.pages.some(({ path }) => path === page.path))
+    throw new Error(`page "${id}": the plugin has a page "${page.path}" already`)
+  slot.pages.push(page)
 }
 
 function digest(script: Uint8Array): string {

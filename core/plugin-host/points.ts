@@ -5,7 +5,7 @@ import { MAIN_ONLY_POINTS } from './main-only.ts'
 type Contribution = ExtensionPoints[keyof ExtensionPoints]
 
 /** The points of the hub itself. */
-const HUB_POINTS: Readonly<Record<keyof ExtensionPoints, true>> = {
+const HUB_POINTS = {
   transport: true,
   logSink: true,
   headerProvider: true,
@@ -16,12 +16,13 @@ const HUB_POINTS: Readonly<Record<keyof ExtensionPoints, true>> = {
   clientConfig: true,
   importSource: true,
   bridge: true,
-  marketSource: true,
   routes: true,
   callTracer: true,
   notificationChannel: true,
   page: true,
-}
+  builtPage: true,
+  serverTemplates: true,
+} satisfies Partial<Record<keyof ExtensionPoints, true>>
 
 /** Everything that plugins contribute, by point. Contributions to a point whose owner does not run wait until it does. */
 export class PointTable {

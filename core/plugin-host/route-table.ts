@@ -51,6 +51,11 @@ export class RouteTable implements PluginRouteTable {
       .flatMap(({ recordRoutes }) => recordRoutes)
   }
 
+  codes(): readonly string[] {
+    const running = this.#slots().filter(({ state }) => state === 'running')
+    return running.flatMap(({ about }) => about?.errors ?? [])
+  }
+
   limits(): Readonly<Record<string, Readonly<Record<string, number>>>> {
     const running = this.#slots().filter(({ state, limits }) => state === 'running' && Object.keys(limits).length > 0)
     return Object.fromEntries(running.map(({ name, limits }) => [name, limits]))
@@ -70,16 +75,16 @@ export class RouteTable implements PluginRouteTable {
   #opened(slot: Slot, route: OpenRoute): PluginSchemaRoute {
     const known = this.#open.get(route)
     if (known) return known
-    const { name: plugin, about } = slot
+    const { name: plugin } = slot
     const { described } = route
     const opened: PluginSchemaRoute = {
-      ...{ plugin, described, codes: about?.errors ?? [] },
+      ...{ plugin, described },
       handle: async (request, signal) => {
         try {
           return await route.handle(request, signal)
         } catch (error) {
           if (!(error instanceof HubError) || error.code === 'internal') this.#failed(slot, route, error)
-          throw attributed(error, plugin)
+          throw attributed(error, plugin, slot.definition?.errors)
         }
       },
     }

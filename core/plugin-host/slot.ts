@@ -5,7 +5,7 @@ import { visibleText } from '../domain/text/visible-text.ts'
 import type { Route } from '../http/route.ts'
 import type { PluginAbout } from './about.ts'
 import { MissingNeeds } from './needs.ts'
-import type { HeldPage } from './pages.ts'
+import type { HeldBuiltPage, HeldPage } from './pages.ts'
 import type { PluginEntry } from './resolve.ts'
 import type { OpenRoute } from './services/routes.ts'
 
@@ -52,6 +52,8 @@ export interface Slot {
   failedJobs: () => number
   readonly held: [point: keyof ExtensionPoints, id: string][]
   readonly pages: HeldPage[]
+  /** Pages of the console's own that it has while the plugin runs. */
+  readonly builtPages: HeldBuiltPage[]
   undo: (() => void | Promise<void>)[]
 }
 
@@ -77,7 +79,7 @@ export function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown
     ...{ starts: 0, startedAt: undefined, heapBytes: undefined, middleware: undefined },
     ...{ code: undefined, message: undefined, stack: undefined },
     ...{ missing: undefined, limits: {}, routes: [], recordRoutes: [], failedJobs: () => 0 },
-    ...{ held: [], pages: [] },
+    ...{ held: [], pages: [], builtPages: [] },
     undo: [],
   }
 }

@@ -31,6 +31,7 @@ export function registryView(registry: Registry): RegistryView {
 export function pluginsView(host: PluginHost): PluginsView & PluginPageDeps {
   return {
     pages: () => host.pages(),
+    builtPages: () => host.builtPages(),
     words: () => host.words(),
     list: () => host.list(),
     async install(entry) {

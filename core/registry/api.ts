@@ -11,7 +11,6 @@ import type {
 } from '../contract/records.ts'
 import type { RightsCap } from '../domain/server/owner-rights.ts'
 import type { UserGrants } from '../domain/server/spawn-policy.ts'
-import type { TemplateOrigin } from '../features/market.ts'
 import type { ListQuery, WriteOptions } from './options.ts'
 import type { KeyRegistry, UserRegistry } from './people-api.ts'
 
@@ -50,7 +49,7 @@ export interface CreateOptions {
    */
   readonly unseen?: boolean
   /** The template from which it is installed. */
-  readonly template?: TemplateOrigin | undefined
+  readonly template?: JsonObject | undefined
 }
 
 /** A stored document in UTF-8 that is read part by part. Each part is in memory of its own. */

@@ -1,4 +1,4 @@
-import type { TemplateOrigin } from '../features/market.ts'
+import type { JsonObject } from '../contract/json.ts'
 
 /** Filters and order of a list; all are optional. */
 export interface ListQuery {
@@ -19,5 +19,5 @@ export interface WriteOptions {
   /** The writer wants to create a record (`If-None-Match: *`): `version_conflict` when it exists. */
   readonly ifMissing?: true
   /** Template that a server follows from now on. Absent: unchanged. */
-  readonly template?: TemplateOrigin
+  readonly template?: JsonObject
 }

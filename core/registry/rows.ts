@@ -1,7 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { JsonObject } from '../contract/json.ts'
 import type { KeyScope, Role, ServerRecord, ServerSettings } from '../contract/records.ts'
-import type { TemplateOrigin } from '../features/market.ts'
 import type { AccessKeyTable, UserTable } from '../store/people-tables.ts'
 import type { ServerTable } from '../store/tables.ts'
 import type { KeyRecord, UserRecord } from './api.ts'
@@ -38,13 +37,13 @@ export interface FileOrigin {
 /** Origin of a server, as stored beside its settings. */
 export interface StoredOrigin {
   readonly file?: FileOrigin | undefined
-  readonly template?: TemplateOrigin | undefined
+  readonly template?: JsonObject | undefined
 }
 
 /** The JSON in `server.config`: the settings without those that have their own columns. */
 type StoredConfig = Omit<ServerSettings, 'name' | 'transport' | 'visibility' | 'enabled'> & {
   readonly file?: FileOrigin
-  readonly template?: TemplateOrigin
+  readonly template?: JsonObject
 }
 
 /** An owner's display name. The first user has no name until set-up; real names cannot contain `#`. */
@@ -84,7 +83,7 @@ function storedConfig(row: Pick<ServerTable, 'config'>): StoredConfig {
   return JSON.parse(row.config) as StoredConfig
 }
 
-/** Origin of a server: the settings file, a template of the market, or neither. */
+/** Origin of a server: the settings file, a template, or neither. */
 export function storedOrigin(row: Pick<ServerTable, 'config'>): StoredOrigin {
   const { file, template } = storedConfig(row)
   return { file, template }

@@ -1,4 +1,4 @@
-import type { MarketTemplate, MarketVariant } from 'patchbay/features'
+import type { MarketTemplate, MarketVariant } from 'patchbay/plugins/market'
 
 /** An entry of catalogue.json. `env` and `headers` are names of inputs that are passed under the same name. */
 interface Entry {

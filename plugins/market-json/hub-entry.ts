@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
-import type { MarketInput, MarketTemplate, MarketVariant } from 'patchbay/features'
+import type { MarketInput, MarketTemplate, MarketVariant } from 'patchbay/plugins/market'
 import { parseUrl } from 'patchbay/transport-kit'
 
 const REFERENCE = /\$\{([^{}]+)\}/g

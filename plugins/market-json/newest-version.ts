@@ -1,5 +1,5 @@
 import { type GuardedFetch, HubError, isJsonObject } from 'patchbay/contract'
-import type { MarketVariant } from 'patchbay/features'
+import type { MarketVariant } from 'patchbay/plugins/market'
 
 const MOST_BYTES = 8 * 1024 * 1024
 

@@ -1,5 +1,6 @@
 import { definePlugin } from 'patchbay/contract'
 import { z } from 'zod'
+import { ERRORS, words } from './errors.ts'
 import { newestVersion } from './newest-version.ts'
 import { catalogueSource } from './source.ts'
 
@@ -60,6 +61,8 @@ const config = z.strictObject({
 export default definePlugin<z.infer<typeof config>>({
   name: 'market-json',
   contract: 1,
+  errors: ERRORS,
+  words,
   config,
   setup({ config: { catalogues, npm, pypi }, fetch, contribute }) {
     for (const [id, { refreshHours, ...more }] of Object.entries(catalogues)) {

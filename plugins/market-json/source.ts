@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type GuardedFetch, type GuardedResponse, HubError, isJsonObject, type JsonValue } from 'patchbay/contract'
-import type { MarketSource, MarketTemplate } from 'patchbay/features'
+import type { MarketSource, MarketTemplate } from 'patchbay/plugins/market'
+import { ERRORS } from './errors.ts'
 import { hubEntryTemplate } from './hub-entry.ts'
 import { type JsonItem, JsonItems } from './json-items.ts'
 
@@ -35,7 +36,9 @@ export function catalogueSource(
       const list = new Items()
       const digest = await readAll(answer, list, signal)
       if (sha256 !== undefined && digest !== sha256.toLowerCase())
-        throw new HubError('template_integrity', 'The catalogue has another SHA-256 than was configured')
+        throw new HubError('template_integrity', 'The catalogue has another SHA-256 than was configured', {
+          own: ERRORS.template_integrity,
+        })
       return { templates: list.templates, entries: list.entries }
     },
   }

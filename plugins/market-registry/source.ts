@@ -1,5 +1,5 @@
 import { type GuardedFetch, HubError, isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
-import type { MarketSource } from 'patchbay/features'
+import type { MarketSource } from 'patchbay/plugins/market'
 
 const DAY_MS = 24 * 3_600_000
 const PAGE_SIZE = 100

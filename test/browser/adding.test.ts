@@ -7,6 +7,7 @@ import type { Client } from '../support/client.ts'
 import { extent } from '../support/extent.ts'
 import { type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { online } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
 import { axe, openBrowser, openTab, PHONE, type View } from './support/console.ts'
 
 const ID = 'mine:com.example~versioned'
@@ -187,6 +188,23 @@ test('the market installs what it shows, and starts nothing', async () => {
   await page.waitForURL(/admin~airtable/)
   const record = await admin.ok('GET', '/api/servers/admin~airtable')
   expect([record.enabled, JSON.stringify(record).includes('key-0123456789abcdef')]).toEqual([false, false])
+  await tab.close()
+})
+
+test('an open console loses the market with its plugin, and every link to it, and has it again', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  const links = page.locator('a[href$="/market"]')
+  await tab.open('/servers/new')
+  await page.waitForSelector('.rail a[href$="/market"]')
+  expect(await links.count()).toBeGreaterThan(1)
+  await admin.ok('PATCH', '/api/admin/plugins/market', { enabled: false })
+  await until(async () => (await links.count()) === 0, { what: 'the links to be gone' })
+  await tab.go('/market', '.empty')
+  expect(await page.textContent('main')).toContain('There is nothing at this address')
+  await admin.ok('PATCH', '/api/admin/plugins/market', { enabled: true })
+  await page.waitForSelector('.mcard')
+  await page.waitForSelector('.rail a[href$="/market"]')
   await tab.close()
 })
 

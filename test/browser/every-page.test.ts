@@ -1,6 +1,7 @@
 /** Every page of the console in its states: without violations, sideways scrolling, errors, and English among the Chinese. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
+import { words } from '../../plugins/market/words.zh.ts'
 import { titles } from '../../ui/locales/zh/problems/titles.ts'
 import type { Client } from '../support/client.ts'
 import { type Hub, LOOPBACK, PASSWORD, ROOT, startHub, stdioFixture } from '../support/hub.ts'
@@ -136,13 +137,13 @@ function titleOf(code: string): string {
   return start
 }
 
-/** Places that cannot be shown, and the code of the reason. */
-const REFUSALS: readonly (readonly [string, keyof typeof titles])[] = [
-  ['/servers/admin~lost', 'server_not_found'],
-  ['/groups/admin~own', 'group_not_found'],
-  ['/market/bundled:lost', 'template_not_found'],
-  ['/alerts/rules/lost', 'rule_not_found'],
-  ['/alerts/channels/lost', 'channel_not_found'],
+/** Places that cannot be shown, and the reason. */
+const REFUSALS: readonly (readonly [string, string])[] = [
+  ['/servers/admin~lost', titles.server_not_found],
+  ['/groups/admin~own', titles.group_not_found],
+  ['/market/bundled:lost', words['No such template'] ?? ''],
+  ['/alerts/rules/lost', titles.rule_not_found],
+  ['/alerts/channels/lost', titles.channel_not_found],
 ]
 
 /** Mistakes of a person, with the place where the error is shown and its text. */
@@ -188,9 +189,9 @@ test('errors are said in Chinese, with the hub’s own sentence marked as Englis
     if (!text.includes(says)) found.push(`${place} has no ${says}: ${text}`)
     found.push(...(await englishOf(tab)))
   }
-  for (const [place, code] of REFUSALS) {
+  for (const [place, reason] of REFUSALS) {
     await tab.go(place, '.callout.bad, .empty')
-    await judge(place, '.callout.bad, .empty', titles[code])
+    await judge(place, '.callout.bad, .empty', reason)
   }
   for (const { place, act, at, says } of MISTAKES) {
     await tab.page.goto(`${hub.url}${place}`)

@@ -51,6 +51,9 @@ function namedIn(file: string, tree: ReadonlyMap<string, readonly string[]>, roo
   return [...named].flatMap(name => {
     if (name === 'patchbay/contract') return ['core/contract/mod.ts']
     if (name === 'patchbay/features') return ['core/features/mod.ts']
+    if (name === 'patchbay/plugin-kit') return ['core/plugin-kit/mod.ts']
+    const [, plugin] = /^patchbay\/plugins\/([\w-]+)$/.exec(name) ?? []
+    if (plugin !== undefined) return [`plugins/${plugin}/types.ts`]
     const candidates = tree.get(basename(name)) ?? []
     const beside = join(dirname(file), name)
     if (candidates.includes(beside)) return [beside]

@@ -1,7 +1,7 @@
-import type { ErrorCode } from '../../core/contract/errors.ts'
+import type { HubErrorCode } from '../../core/contract/codes.ts'
 
 /** When each code is answered: a column of docs/reference/errors.md. */
-export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
+export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   header_duplicate: 'Host, Origin, Authorization or Content-Type came twice',
   credentials_conflict: '`Authorization` and `x-auth-token` hold different tokens',
   token_in_url: 'the query has `token` or `access_token`',
@@ -56,12 +56,6 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   record_not_found: 'a record of a plugin’s kind is missing, or somebody else’s',
   dashboard_not_found: 'it is missing, or somebody else’s',
   rule_not_found: 'it is missing, or somebody else’s',
-  template_not_found: 'no source has it, or the source has not been read yet',
-  source_not_found: 'no plugin offers it',
-  market_disabled: 'MARKET_ENABLED is false',
-  upgrade_unavailable:
-    'a server was not installed from the market, is of the version that its source lists, or has none to go back to',
-  template_unusable: 'a template has no variant that can run here, or not the one that was named',
   bundle_not_found: 'it is missing, was removed after a day without a server, or is somebody else’s',
   bundle_unusable: 'it is made for other platforms, or starts a package runner',
   bundle_in_use: 'removing one whose server is there',
@@ -137,7 +131,6 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   upstream_http_error: 'the server answered with a status that is none of MCP’s',
   upstream_dns_error:
     'the host of the URL has no address, where the server is an administrator’s; of others it is `url_address_blocked`',
-  template_integrity: 'the last error of a source, where `sha256` of its configuration is not that of what came',
   upstream_tls_error: 'expired, self-signed or for another name, or no TLS at all',
   proxy_failed: 'the proxy of `HTTPS_PROXY` or `HTTP_PROXY` cannot be reached, or refuses the connection',
   delivery_failed: 'a notification channel could not hand over a message; in its deliveries and the outcome of a test',
@@ -148,7 +141,6 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   draining: 'the hub was told to stop',
   overloaded: 'more work waits than can be done soon',
   storage_busy: 'another process holds the database',
-  market_unavailable: 'a source of the market was never read, or is switched off',
   storage_unavailable: 'the database server cannot be reached',
   history_unavailable: 'log records are not stored, or the thread that keeps them is away',
   upstream_timeout: 'no answer within the server’s `timeout`',
@@ -190,4 +182,16 @@ export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
   cursor_invalid: 'a cursor that the hub did not make for this list',
   quota_parked: 'a call would have to wait for the client beside as many as may wait',
   client_capability_missing: 'the server asks for what the client did not declare',
+}
+
+/** The same for the codes of bundled plugins. */
+export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
+  template_not_found: 'no source has it, or the source has not been read yet',
+  source_not_found: 'no plugin offers it',
+  market_disabled: 'MARKET_ENABLED is false',
+  upgrade_unavailable:
+    'a server was not installed from the market, is of the version that its source lists, or has none to go back to',
+  template_unusable: 'a template has no variant that can run here, or not the one that was named',
+  market_unavailable: 'a source of the market was never read, or is switched off',
+  template_integrity: 'the last error of a source, where `sha256` of its configuration is not that of what came',
 }

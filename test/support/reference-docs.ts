@@ -3,12 +3,13 @@ import { readFileSync } from 'node:fs'
 import { LIMITS } from '../../core/config/limits.ts'
 import { VARIABLES } from '../../core/config/variables.ts'
 import type { ServerPhase } from '../../core/connections/server/machine/server-events.ts'
-import { ERROR_CODES, FIELD_CODES } from '../../core/contract/codes.ts'
-import type { ErrorCode } from '../../core/contract/errors.ts'
+import { ERROR_CODES, FIELD_CODES, type HubErrorCode } from '../../core/contract/codes.ts'
+import type { ErrorKind } from '../../core/contract/definition.ts'
 import type { PluginEventName } from '../../core/contract/events.ts'
 import { REMEDIES } from '../../core/contract/remedies.ts'
 import { LIVE_EVENTS, TOPICS } from '../../core/http/live/live-events.ts'
-import { OCCASIONS } from './error-occasions.ts'
+import { bundledPlugins } from '../../core/hub/bundled.ts'
+import { OCCASIONS, PLUGIN_OCCASIONS } from './error-occasions.ts'
 import { EVENT_OCCASIONS } from './event-occasions.ts'
 import { licencesPage } from './licences.ts'
 import { transitionRows } from './server-events.ts'
@@ -32,14 +33,16 @@ export function variableNames(): readonly string[] {
 }
 
 function errorsPage(): string {
-  const codes = Object.entries(ERROR_CODES) as [
-    ErrorCode,
-    { status: number; title: string; retry?: true; rpc?: number },
-  ][]
-  const rows = codes.map(([code, entry]) => {
+  const ofHub = (Object.entries(ERROR_CODES) as [HubErrorCode, Omit<ErrorKind, 'remedy'>][]).map(
+    ([code, entry]) => [code, { ...entry, remedy: REMEDIES[code] }, OCCASIONS[code]] as const,
+  )
+  const ofPlugins = bundledPlugins
+    .flatMap(({ errors = {} }) => Object.entries(errors))
+    .map(([code, entry]) => [code, entry, PLUGIN_OCCASIONS[code]] as const)
+  const rows = [...ofHub, ...ofPlugins].map(([code, entry, occasion]) => {
     const rpc = entry.rpc ?? (entry.status >= 500 ? -32603 : -32600)
     const again = entry.retry ? 'yes' : ''
-    return `| \`${code}\` | ${entry.status} | ${rpc} | ${again} | ${entry.title}: ${OCCASIONS[code]} | ${REMEDIES[code]} |`
+    return `| \`${code}\` | ${entry.status} | ${rpc} | ${again} | ${entry.title}: ${occasion} | ${entry.remedy} |`
   })
   const fields = Object.entries(FIELD_CODES).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`)
   return `# Error codes

@@ -11,7 +11,7 @@ import { LANGUAGES, type Language, t } from '../text/t.ts'
 import { hubState } from './hub-state.ts'
 import { Keys } from './keys.ts'
 import { live } from './live.ts'
-import { PLACES, type PlaceDefinition, placeOf, type RailPart } from './places.ts'
+import { type PlaceDefinition, placeOf, placesNow, type RailPart } from './places.ts'
 import { iconOf, pathOf, pluginPages, titleOf } from './plugin-pages.ts'
 import { preferences, type Scope, type Theme } from './preferences.ts'
 import { href, router } from './router.ts'
@@ -60,7 +60,7 @@ export class PbFrame extends PbElement {
   }
 
   #places(part: RailPart): readonly PlaceDefinition[] {
-    return PLACES.filter(place => place.rail === part && (!place.adminOnly || session.isAdmin))
+    return placesNow().filter(place => place.rail === part && (!place.adminOnly || session.isAdmin))
   }
 
   #rail(marked: string | undefined): TemplateResult {
@@ -183,7 +183,7 @@ export class PbFrame extends PbElement {
   }
 
   #tabBar(marked: string | undefined): TemplateResult {
-    const tabs = PLACES.filter(({ id }) => PHONE_TABS.has(id))
+    const tabs = placesNow().filter(({ id }) => PHONE_TABS.has(id))
     const others = PARTS.flatMap(part => this.#places(part)).filter(({ id }) => !PHONE_TABS.has(id))
     const close = (): void => {
       this.more = false

@@ -1,5 +1,5 @@
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
-import { PLACES } from './places.ts'
+import { placesNow } from './places.ts'
 import { preferences } from './preferences.ts'
 import { router } from './router.ts'
 import { isTyping } from './typing.ts'
@@ -63,7 +63,7 @@ export class Keys implements ReactiveController {
     const going = performance.now() < this.#goUntilMs
     this.#goUntilMs = 0
     if (going) {
-      const place = PLACES.find(({ key: second }) => second === key)
+      const place = placesNow().find(({ key: second }) => second === key)
       if (place) void router.go(place.paths[0] ?? '/')
       return place !== undefined
     }

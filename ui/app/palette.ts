@@ -6,7 +6,7 @@ import { dialog, hide } from '../components/layer.ts'
 import { icon } from '../text/icon.ts'
 import { t } from '../text/t.ts'
 import type { Keys } from './keys.ts'
-import { PLACES } from './places.ts'
+import { placesNow } from './places.ts'
 import { preferences } from './preferences.ts'
 import { router } from './router.ts'
 import { session } from './session.ts'
@@ -74,14 +74,14 @@ export class PbPalette extends PbElement {
   #options(): readonly Option[] {
     const words = this.text.trim().toLowerCase().split(/\s+/)
     const matches = ({ label }: { label: string }): boolean => words.every(word => label.toLowerCase().includes(word))
-    const pages: Option[] = PLACES.filter(
-      place => (!place.adminOnly || session.isAdmin) && !place.paths[0]?.includes(':'),
-    ).map(place => ({
-      group: t('Pages'),
-      icon: place.icon,
-      label: place.title(),
-      run: () => void router.go(place.paths[0] ?? '/'),
-    }))
+    const pages: Option[] = placesNow()
+      .filter(place => (!place.adminOnly || session.isAdmin) && !place.paths[0]?.includes(':'))
+      .map(place => ({
+        group: t('Pages'),
+        icon: place.icon,
+        label: place.title(),
+        run: () => void router.go(place.paths[0] ?? '/'),
+      }))
     const own = [...pages.filter(matches).slice(0, this.text === '' ? 20 : MOST), ...deeds().filter(matches)]
     return this.text === '' ? own : [...this.found, ...own]
   }
@@ -182,7 +182,9 @@ function helpTable(): unknown {
   const rows: readonly (readonly [readonly string[], string])[] = [
     [['Ctrl', 'K'], t('Go to or do')],
     [['/'], t('Search on the page')],
-    ...PLACES.filter(({ key }) => key !== undefined).map(place => [['g', place.key ?? ''], place.title()] as const),
+    ...placesNow()
+      .filter(({ key }) => key !== undefined)
+      .map(place => [['g', place.key ?? ''], place.title()] as const),
     [['n'], t('Add, on lists')],
     [['x'], t('Start or stop the chosen server')],
     [['?'], t('These keys')],

@@ -1,4 +1,5 @@
 import { t } from '../text/t.ts'
+import { pluginPages } from './plugin-pages.ts'
 
 /** Parts of the rail, from top to bottom; plugins' pages precede administration. */
 export type RailPart = 'work' | 'watch' | 'own' | 'admin'
@@ -15,6 +16,8 @@ export interface PlaceDefinition {
   /** The place in the rail that is marked instead of this one. */
   readonly within?: string
   readonly adminOnly?: true
+  /** Of a plugin: the console has it while that runs. */
+  readonly ofPlugin?: true
   /** Second key behind `g`. */
   readonly key?: string
   /** Name of the page's element. */
@@ -23,7 +26,7 @@ export interface PlaceDefinition {
 }
 
 /** All pages. */
-export const PLACES: readonly PlaceDefinition[] = [
+const PLACES: readonly PlaceDefinition[] = [
   {
     id: 'dashboard',
     paths: ['/'],
@@ -88,6 +91,7 @@ export const PLACES: readonly PlaceDefinition[] = [
     icon: 'store',
     rail: 'work',
     key: 'm',
+    ofPlugin: true,
     element: 'pb-page-market',
     load: () => import('../pages/market/page.ts'),
   },
@@ -196,6 +200,15 @@ export const PLACES: readonly PlaceDefinition[] = [
   },
 ]
 
+/** The pages that the console has now; those of plugins too while it is not known which run. */
+export function placesNow(): readonly PlaceDefinition[] {
+  return PLACES.filter(isOpen)
+}
+
+function isOpen({ id, ofPlugin }: PlaceDefinition): boolean {
+  return !ofPlugin || pluginPages.has(id)
+}
+
 /** A place that matches a path, with the parameters of the path. */
 export interface Match {
   readonly place: PlaceDefinition
@@ -214,7 +227,7 @@ function parameters({ pathname }: URLPattern): number {
 export function placeOf(path: string): Match | undefined {
   for (const { place, pattern } of patterns) {
     const found = pattern.exec({ pathname: path })
-    if (!found) continue
+    if (!found || !isOpen(place)) continue
     const params: Record<string, string> = {}
     for (const [name, value] of Object.entries(found.pathname.groups)) params[name] = decodeURIComponent(value ?? '')
     return { place, params }

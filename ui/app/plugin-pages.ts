@@ -17,6 +17,8 @@ export interface PluginPage {
 
 interface PluginAnswer {
   readonly items: readonly PluginPage[]
+  /** Pages of the console's own whose plugins run. */
+  readonly built: readonly string[]
   readonly words: Readonly<Record<string, string>>
 }
 
@@ -95,12 +97,18 @@ const ICONS: ReadonlySet<string> = new Set([
 /** The pages of plugins that this user may see; updated when plugins start and stop. */
 export class PluginPages {
   readonly #items = new Signal.State<readonly PluginPage[] | undefined>(undefined)
+  readonly #built = new Signal.State<readonly string[] | undefined>(undefined)
   #stop: (() => void) | undefined
   #abort: AbortController | undefined
 
   /** Undefined: not read yet. */
   get items(): readonly PluginPage[] | undefined {
     return this.#items.get()
+  }
+
+  /** False for a page of the console's own whose plugin does not run; true while that is not known. */
+  has(id: string): boolean {
+    return this.#built.get()?.includes(id) !== false
   }
 
   find(plugin: string, path: string): PluginPage | undefined {
@@ -119,6 +127,7 @@ export class PluginPages {
     this.#stop = undefined
     this.#abort?.abort()
     this.#items.set(undefined)
+    this.#built.set(undefined)
   }
 
   /** Without an answer the pages stay unchanged: the live stream reports when the hub is available again. */
@@ -128,7 +137,10 @@ export class PluginPages {
     this.#abort = abort
     const { signal } = abort
     const answer = await api.get<PluginAnswer>('/api/plugins/pages', { signal }).catch(() => undefined)
-    if (answer && !signal.aborted) usePluginWords(answer.words)
+    if (answer && !signal.aborted) {
+      usePluginWords(answer.words)
+      this.#built.set(answer.built)
+    }
     if (!signal.aborted) this.#items.set(answer?.items ?? this.items ?? [])
   }
 }

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { entered, fillVariant } from '../../domain/templates/fill.ts'
 import { serverJsonTemplate } from '../../domain/templates/server-json.ts'
-import type { MarketTemplate } from '../../features/market.ts'
+import type { ServerTemplate } from '../../domain/templates/types.ts'
 import { fittingName } from './entry-names.ts'
 
 /** A server that a `server.json` of the MCP Registry describes. */
@@ -56,7 +56,7 @@ function nameOf(written: string): string {
 }
 
 /** A blank default is none. A required input without a default counts as filled, so that its place stays. */
-function presets({ inputs }: MarketTemplate): ReadonlyMap<string, string> {
+function presets({ inputs }: ServerTemplate): ReadonlyMap<string, string> {
   return new Map(
     inputs.flatMap(({ name, default: preset, required }) => {
       if (preset !== undefined) return [[name, preset] as const]
@@ -82,7 +82,7 @@ function openReferences({ variables, secrets, ...body }: JsonObject): JsonObject
   }
 }
 
-function wayOf({ package: id, url }: MarketTemplate['variants'][number]): string {
+function wayOf({ package: id, url }: ServerTemplate['variants'][number]): string {
   return (id ?? url ?? '').slice(0, 200)
 }
 

@@ -10,7 +10,7 @@ const TIMEOUTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['upstream_timeout',
 /** Codes of a 502, 503 or 504 that are about the hub itself. */
 const OF_THE_HUB: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...(['starting', 'draining', 'overloaded', 'storage_busy', 'storage_unavailable', 'history_unavailable'] as const),
-  ...(['market_unavailable', 'template_integrity', 'delivery_failed'] as const),
+  ...(['delivery_failed'] as const),
 ])
 const UPSTREAM_STATUS: ReadonlySet<number> = new Set([502, 503, 504])
 

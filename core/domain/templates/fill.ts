@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../contract/json.ts'
-import type { MarketInput, MarketVariant } from '../../features/market.ts'
 import { pointerToken } from '../json/json-pointer.ts'
+import type { TemplateInput, TemplateVariant } from './types.ts'
 
 const PLACE = /\{([^{}]+)\}/g
 /** Program that starts a package. */
@@ -22,7 +22,7 @@ export interface Filled {
 }
 
 /** The names of the inputs that a variant uses: a template's other variants may need others. */
-export function usedInputs({ args = [], env, headers, url = '' }: MarketVariant): ReadonlySet<string> {
+export function usedInputs({ args = [], env, headers, url = '' }: TemplateVariant): ReadonlySet<string> {
   const texts = [...args.flat(), ...Object.values(env ?? {}), ...Object.values(headers ?? {}), url]
   return new Set(texts.flatMap(text => [...text.matchAll(PLACE)].map(([, name = '']) => name)))
 }
@@ -32,8 +32,8 @@ export function usedInputs({ args = [], env, headers, url = '' }: MarketVariant)
  * from those in `taken`; parts that need an input without a value are left out.
  */
 export function fillVariant(
-  variant: MarketVariant,
-  inputs: readonly MarketInput[],
+  variant: TemplateVariant,
+  inputs: readonly TemplateInput[],
   values: ReadonlyMap<string, string>,
   names: Readonly<Record<string, string>> = {},
   taken: readonly string[] = [],
@@ -75,7 +75,7 @@ export function entered(variable: string): string {
   return variable.replaceAll('$${', () => '${')
 }
 
-function commandOf({ kind, package: id = '', version = '' }: MarketVariant): string[] {
+function commandOf({ kind, package: id = '', version = '' }: TemplateVariant): string[] {
   if (kind === 'remote') return []
   const pinned = version === '' ? '' : `${kind === 'npm' ? '@' : '=='}${version}`
   return kind === 'npm' ? [RUNNERS.npm, '-y', `${id}${pinned}`] : [RUNNERS.pypi, `${id}${pinned}`]
@@ -84,14 +84,14 @@ function commandOf({ kind, package: id = '', version = '' }: MarketVariant): str
 /** Replaces inputs with references to variables, so that entered values are never inserted into another text. */
 class Filler {
   readonly secrets: string[] = []
-  readonly #inputs: ReadonlyMap<string, MarketInput>
+  readonly #inputs: ReadonlyMap<string, TemplateInput>
   readonly #values: ReadonlyMap<string, string>
   readonly #names: Readonly<Record<string, string>>
   readonly #taken: readonly string[]
   readonly #used = new Map<string, string>()
 
   constructor(
-    inputs: readonly MarketInput[],
+    inputs: readonly TemplateInput[],
     values: ReadonlyMap<string, string>,
     names: Readonly<Record<string, string>>,
     taken: readonly string[],
@@ -147,7 +147,7 @@ class Filler {
     return { variables, ...(secrets.length === 0 ? {} : { secrets }) }
   }
 
-  #variable(input: MarketInput): string {
+  #variable(input: TemplateInput): string {
     const known = this.#used.get(input.name)
     if (known !== undefined) return known
     const variable = Object.hasOwn(this.#names, input.name) ? (this.#names[input.name] ?? '') : this.#newName(input)
@@ -156,7 +156,7 @@ class Filler {
     return variable
   }
 
-  #newName({ name }: MarketInput): string {
+  #newName({ name }: TemplateInput): string {
     const base = name
       .toUpperCase()
       .replace(/[^A-Z0-9]+/g, '_')

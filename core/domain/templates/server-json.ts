@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import type { MarketInput, MarketTemplate, MarketVariant } from '../../features/market.ts'
 import { parseUrl } from '../../transport-kit/parse-url.ts'
+import type { ServerTemplate, TemplateInput, TemplateVariant } from './types.ts'
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/
@@ -17,7 +17,7 @@ const REGISTRIES: Readonly<Record<string, { readonly kind: 'npm' | 'pypi'; reado
  * Returns the template of a registry's entry (`server.json` with the registry's metadata). Undefined for an entry that is
  * deleted or not the latest, and for one that cannot be started here: without a package of npm or PyPI, and without a remote.
  */
-export function serverJsonTemplate(entry: JsonValue): MarketTemplate | undefined {
+export function serverJsonTemplate(entry: JsonValue): ServerTemplate | undefined {
   const { _meta, ...rest } = object(entry)
   const server = rest.server ?? rest
   const { status, isLatest, publishedAt, updatedAt = publishedAt } = object(object(_meta)[OFFICIAL])
@@ -53,7 +53,7 @@ export function goneName(entry: JsonValue): string | undefined {
   return typeof name === 'string' && (status === 'deleted' || isLatest !== false) ? name : undefined
 }
 
-function packageVariant(given: JsonValue, at: number, inputs: Inputs): MarketVariant | undefined {
+function packageVariant(given: JsonValue, at: number, inputs: Inputs): TemplateVariant | undefined {
   const { registryType, registryBaseUrl, identifier, version, transport, ...more } = object(given)
   const isKnown = typeof registryType === 'string' && Object.hasOwn(REGISTRIES, registryType)
   const registry = isKnown ? REGISTRIES[registryType] : undefined
@@ -80,7 +80,7 @@ function packageVariant(given: JsonValue, at: number, inputs: Inputs): MarketVar
   }
 }
 
-function remoteVariant(given: JsonValue, at: number, inputs: Inputs): MarketVariant | undefined {
+function remoteVariant(given: JsonValue, at: number, inputs: Inputs): TemplateVariant | undefined {
   const { type, url, headers, variables } = object(given)
   if (typeof url !== 'string' || (type !== 'streamable-http' && type !== 'sse')) return undefined
   for (const [name, about] of Object.entries(object(variables))) inputs.add(name, object(about))
@@ -127,9 +127,9 @@ function named(given: JsonValue | undefined, inputs: Inputs): Record<string, str
 
 /** Inputs by name: two places with the same name are one input. */
 class Inputs {
-  readonly #all = new Map<string, MarketInput>()
+  readonly #all = new Map<string, TemplateInput>()
 
-  get all(): readonly MarketInput[] {
+  get all(): readonly TemplateInput[] {
     return [...this.#all.values()]
   }
 
@@ -164,11 +164,11 @@ class Inputs {
   }
 }
 
-const FORMATS: Readonly<Record<string, NonNullable<MarketInput['format']>>> = {
+const FORMATS: Readonly<Record<string, NonNullable<TemplateInput['format']>>> = {
   ...{ string: 'string', number: 'number', boolean: 'boolean', filepath: 'path' },
 }
 
-function inputOf(name: string, about: JsonObject): MarketInput {
+function inputOf(name: string, about: JsonObject): TemplateInput {
   const { isRequired, isSecret, choices, format } = about
   const texts = {
     label: line(about.title ?? about.label, LABEL_CHARACTERS),

@@ -1,7 +1,7 @@
 import type { OpenAPIV3_1 as V31 } from 'openapi-types'
 import { z } from 'zod'
 import { ERROR_CODES } from '../../contract/codes.ts'
-import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { nextTurn } from '../../domain/next-turn.ts'
 import type { Transports } from '../../domain/server/transports.ts'
 import { type RunnableRoute, runnable } from '../pipeline.ts'
@@ -25,6 +25,9 @@ export interface DescribedPlugins {
   /** Each with `type`, `label` and `configSchema`. */
   readonly channelTypes: readonly JsonObject[]
   readonly routes: readonly PluginSchemaRoute[]
+  readonly codes: readonly string[]
+  /** Records of the hub that plugins answer with. */
+  readonly records: Readonly<Record<'server', Required<Pick<ResponseSpec, 'schema' | 'example'>>>>
 }
 
 /**
@@ -41,7 +44,7 @@ const HELD_MS = 2
 export async function openApiDocument(
   routes: readonly Route[],
   version: string,
-  { transports, channelTypes, routes: ofPlugins }: DescribedPlugins,
+  { transports, channelTypes, routes: ofPlugins, codes, records }: DescribedPlugins,
 ): Promise<JsonObject> {
   const addFields = transportFieldsAdder(transports)
   let since = performance.now()
@@ -54,15 +57,20 @@ export async function openApiDocument(
     }
     return plain
   }
+  const { schema, example } = records.server
+  const written = { server: { schema: jsonSchema(schema, 'output') as JsonObject, example: example as JsonValue } }
   const paths: Record<string, JsonObject> = {}
   for (const route of routes.map(runnable)) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: await finished(operation(route)) }
   }
   for (const route of ofPlugins) {
     const path = fullPath(route).replace('*}', '}')
-    paths[path] = { ...paths[path], [route.described.method.toLowerCase()]: await finished(pluginOperation(route)) }
+    paths[path] = {
+      ...paths[path],
+      [route.described.method.toLowerCase()]: await finished(pluginOperation(route, written)),
+    }
   }
-  const schemas: Record<string, JsonObject> = { Problem: await finished(jsonSchema(problemOf(ofPlugins), 'output')) }
+  const schemas: Record<string, JsonObject> = { Problem: await finished(jsonSchema(problemOf(codes), 'output')) }
   const named = { ...transportSchemas(transports), ...channelSchemas(channelTypes) }
   for (const [name, schema] of Object.entries(named)) schemas[name] = await finished(schema)
   return {
@@ -132,9 +140,9 @@ const problem = z
   })
   .meta({ description: 'An error. The code is stable; the texts are for people.' })
 
-/** A refusal with the codes of the hub and of the plugins that have routes. */
-function problemOf(routes: readonly PluginSchemaRoute[]) {
-  const codes = new Set([...Object.keys(ERROR_CODES), ...routes.flatMap(({ codes: own }) => own)])
+/** A refusal with the codes of the hub and of the plugins that run. */
+function problemOf(ofPlugins: readonly string[]) {
+  const codes = new Set([...Object.keys(ERROR_CODES), ...ofPlugins])
   return problem.extend({ code: z.enum([...codes] as [string, ...string[]]) }).meta(problem.meta() ?? {})
 }
 

@@ -3,8 +3,11 @@ import { isJsonObject } from '../../contract/json.ts'
 import { fullPath, type PluginSchemaRoute } from '../plugin-routes.ts'
 import { RAW_BODY } from './raw-body.ts'
 
+/** Records of the hub. */
+type Records = Readonly<Record<'server', { readonly schema: JsonObject; readonly example: JsonValue }>>
+
 /** The operation of a plugin's route in the API document. */
-export function pluginOperation(route: PluginSchemaRoute): JsonObject {
+export function pluginOperation(route: PluginSchemaRoute, records: Records): JsonObject {
   const { described } = route
   const { method, access, summary, body, rawBody, answers } = described
   const operation: Record<string, JsonValue | undefined> = {
@@ -15,10 +18,10 @@ export function pluginOperation(route: PluginSchemaRoute): JsonObject {
     'x-plugin': route.plugin,
     security: access === 'public' ? [] : [{ bearer: [] }],
     parameters: [...pathParameters(described), ...queryParameters(described)],
-    ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
+    ...(body ? { requestBody: { required: true, content: { 'application/json': bodyOf(body) } } } : {}),
     ...(rawBody === undefined ? {} : { requestBody: RAW_BODY }),
     responses: {
-      ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, answerOf(answer)])),
+      ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, answerOf(answer, records)])),
       default: { $ref: '#/components/responses/Problem' },
     },
   }
@@ -30,9 +33,18 @@ function operationId(method: string, path: string): string {
   return method.toLowerCase() + words.map(word => word[0]?.toUpperCase() + word.slice(1)).join('')
 }
 
-function answerOf({ description, schema, example }: PluginSchemaRoute['described']['answers'][string]): JsonObject {
+function bodyOf({ examples, ...schema }: JsonObject): JsonObject {
+  return { schema, ...(Array.isArray(examples) && examples.length > 0 ? { example: examples[0] ?? null } : {}) }
+}
+
+type Answer = PluginSchemaRoute['described']['answers'][string]
+
+function answerOf({ description, schema: own, of, example: given }: Answer, records: Records): JsonObject {
+  const record = of && records[of]
+  const schema = own && record ? { anyOf: [own, record.schema] } : (own ?? record?.schema)
+  const example = given ?? record?.example
   if (!schema && example === undefined) return { description }
-  const content = { ...(schema ? { schema } : {}), ...(example === undefined ? {} : { example }) }
+  const content = { ...(schema ? { schema } : {}), ...(example === undefined ? {} : { example: example as JsonValue }) }
   return { description, content: { 'application/json': content } }
 }
 

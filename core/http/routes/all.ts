@@ -6,7 +6,6 @@ import type { Upstreams } from '../../connections/api.ts'
 import type { Dashboards } from '../../dashboards/dashboards.ts'
 import type { Transports } from '../../domain/server/transports.ts'
 import type { EventBus } from '../../events/bus.ts'
-import type { Market } from '../../market/create.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { BackupDownloads } from '../../moving/backup/download.ts'
 import type { Registry } from '../../registry/api.ts'
@@ -28,7 +27,6 @@ import { activityRoutes } from './logs/activity.ts'
 import { logAggregationRoutes } from './logs/aggregations.ts'
 import { type LoggingView, loggingRoutes } from './logs/logging.ts'
 import { type LogSearchDeps, logSearchRoutes } from './logs/search.ts'
-import { marketRoutes } from './market/market.ts'
 import { type ConnectionsDeps, connectionsRoutes } from './monitoring/connections.ts'
 import { type CustomMetricsDeps, customMetricRoutes } from './monitoring/custom-metrics.ts'
 import { exportRoutes } from './monitoring/export.ts'
@@ -47,6 +45,7 @@ import { type ServerImportDeps, serverImportRoutes } from './servers/server-impo
 import { type ToolCallDeps, toolCallRoutes } from './servers/server-tool-call.ts'
 import { serverToolRoutes } from './servers/server-tools.ts'
 import { serverRoutes } from './servers/servers.ts'
+import type { ServerViewDeps } from './views.ts'
 
 /** Dependencies of the resource routes. */
 export interface ResourceRoutesDeps
@@ -62,7 +61,7 @@ export interface ResourceRoutesDeps
   readonly alerts: Alerts
   readonly dashboards: Dashboards
   readonly assistant: Assistant
-  readonly market: Market
+  readonly templates: NonNullable<ServerViewDeps['templates']>
   readonly bundles: Bundles
   readonly backups: BackupDownloads
   readonly upstreams: Upstreams
@@ -111,7 +110,6 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...bundleRoutes(deps),
     ...alertRoutes(deps),
     ...assistantRoutes(deps),
-    ...marketRoutes(deps),
     ...logSearchRoutes(deps),
     ...logAggregationRoutes(deps),
     ...loggingRoutes(deps),

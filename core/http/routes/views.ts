@@ -1,12 +1,12 @@
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
+import type { ServerTemplates } from '../../contract/points.ts'
 import type { GroupRecord, ServerRecord, UserActor } from '../../contract/records.ts'
 import { formatRef } from '../../domain/names.ts'
 import { canEdit } from '../../domain/ownership.ts'
 import type { WrongForm } from '../../domain/program/wrong-form.ts'
 import type { ServerStatus } from '../../domain/server/status.ts'
-import { originView } from '../../market/views.ts'
 import type { AuditRegistry, ListQuery, ServerRegistry, WriteOptions } from '../../registry/api.ts'
 import { reviewHash } from '../../registry/servers/held-rights.ts'
 import { formOf } from '../../registry/servers/server-form.ts'
@@ -22,6 +22,8 @@ export type LiveView = Pick<Upstreams, 'status' | 'catalog' | 'definitions'>
 export interface ServerViewDeps {
   readonly registry: { readonly servers: Pick<ServerRegistry, 'publicBody'> }
   readonly upstreams: LiveView
+  /** The form of templates, while a plugin has it; without it a server's template is not shown. */
+  readonly templates?: () => ServerTemplates | undefined
 }
 
 /** True when the actor gets the full record; the registry checks rights to change it. */
@@ -60,10 +62,15 @@ function wholeServer(deps: ServerViewDeps, record: ServerRecord, isAdmin: boolea
     ...body,
     ...recordFields(record),
     ...reviewOf(record),
-    ...(record.template === undefined ? {} : { template: originView(record.template) }),
+    ...templateOf(deps, record),
     ...(record.problem === undefined ? {} : { problem: record.problem }),
     status: withForm(deps.upstreams.status(record.id, record), formOf(body, isAdmin)),
   }
+}
+
+function templateOf({ templates }: ServerViewDeps, { template }: ServerRecord): object {
+  const form = template && templates?.()
+  return form && template ? { template: form.view(template) } : {}
 }
 
 /** The status with a warning of a program or an address in a form that cannot work, or that works better in another. */

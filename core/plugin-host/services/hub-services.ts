@@ -1,11 +1,21 @@
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { GuardedDial, GuardedFetch } from '../../contract/fetch.ts'
-import type { PluginClient, PluginPeople, PluginRecords, PluginStates, StateInfo } from '../../contract/hub-services.ts'
+import type {
+  PluginClient,
+  PluginPeople,
+  PluginRecords,
+  PluginServers,
+  PluginStates,
+  ServerWrite,
+  StateInfo,
+} from '../../contract/hub-services.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { Planning } from '../../contract/plans.ts'
+import type { ServerTemplates } from '../../contract/points.ts'
 import type { Actor, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
 import type { AddressRights } from '../../domain/address.ts'
+import { type ServerViewDeps, serverView } from '../../http/routes/views.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Outcome } from '../../mcp/call/exchange.ts'
 import { createGuardedFetch } from '../../outbound/create.ts'
@@ -20,7 +30,8 @@ import { fromWireError } from '../../transport-kit/wire-error.ts'
 export interface HubParts {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'audit'>
   /** Undefined until the hub has begun, which is after the plugins. */
-  upstreams(): Pick<Upstreams, 'status' | 'settled' | 'restart'> | undefined
+  upstreams(): (Pick<Upstreams, 'settled' | 'restart'> & ServerViewDeps['upstreams']) | undefined
+  templates(): ServerTemplates | undefined
   mcp(): Pick<McpEndpoint, 'openPath'> | undefined
   planning(): { readonly plans: Plans; readonly records: MovingKinds } | undefined
   addresses(role: Role): AddressRights
@@ -37,13 +48,28 @@ export interface ServedPlugin {
 const MOST_RESULT_CHARACTERS = 4 * 1024 * 1024
 
 /** Servers in the rights of actors. */
-export function pluginServers({ registry }: HubParts, plugin: ServedPlugin): PluginRecords<ServerRecord> {
+export function pluginServers({ registry, upstreams, templates }: HubParts, plugin: ServedPlugin): PluginServers {
   const { servers } = registry
   const note = noteFor(registry, plugin, 'server')
   return {
     list: actor => servers.list(actor, { scope: 'mine' }),
-    find: (actor, ref) => servers.resolve(actor, ref, 'see'),
-    create: async (actor, body) => note(actor, 'create', await servers.create(actor, body)),
+    find: (actor, ref, right = 'see') => servers.resolve(actor, ref, right),
+    async create(actor, body, { template, audit } = {}) {
+      return note(actor, 'create', await servers.create(actor, body, { template }), audit)
+    },
+    async replace(actor, ref, body, { audit, ...options } = {}) {
+      return note(actor, 'update', await servers.replace(actor, ref, body, options), audit)
+    },
+    async check(actor, body, ref) {
+      await servers.draft(actor, body, ref)
+    },
+    body: record => servers.publicBody(record),
+    view: (actor, record) =>
+      serverView(
+        { registry, upstreams: begun(upstreams()), templates },
+        actor.kind === 'user' ? actor : undefined,
+        record,
+      ),
     patch: async (actor, ref, patch) => note(actor, 'update', await servers.patch(actor, ref, patch)),
     async remove(actor, ref) {
       const found = await servers.resolve(actor, ref, 'edit')
@@ -73,9 +99,14 @@ export function pluginGroups({ registry }: HubParts, plugin: ServedPlugin): Plug
 type Named = Pick<ServerRecord | GroupRecord, 'name' | 'ownerId' | 'ownerName'>
 
 function noteFor({ audit }: HubParts['registry'], { name: plugin }: ServedPlugin, kind: 'server' | 'group') {
-  return <T extends Named>(actor: Actor, verb: 'create' | 'update' | 'delete', record: T): T => {
+  return <T extends Named>(
+    actor: Actor,
+    verb: 'create' | 'update' | 'delete',
+    record: T,
+    said: ServerWrite['audit'] = { detail: { plugin } },
+  ): T => {
     const { ownerName, name, ownerId } = record
-    audit.record(actor, { action: `${kind}.${verb}`, target: `${ownerName}~${name}`, ownerId, detail: { plugin } })
+    audit.record(actor, { action: `${kind}.${verb}`, target: `${ownerName}~${name}`, ownerId, ...said })
     return record
   }
 }

@@ -26,6 +26,7 @@ const OF_MAIN = [
   'groups',
   'people',
   'planned',
+  'systemSettings',
   'states',
   'client',
   'fetchFor',

@@ -1,5 +1,6 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { mkdir, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { JsonValue } from '../../contract/json.ts'
 import type { PluginSecrets, PluginSettings, SecretPlace } from '../../contract/kept.ts'
 import type { SystemActor } from '../../contract/records.ts'
@@ -19,12 +20,14 @@ export type KeptIn = Pick<
   | 'systemSecretInfo'
 >
 
-/** The places of secrets that hubs stored for a plugin before plugins had places of their own. */
+/** The places of secrets and files that hubs stored for a plugin before plugins had places of their own. */
 export interface FormerPlaces {
   /** The hub's secrets of the plugin are among the hub's own. */
   readonly system?: true
   /** Prefix of the keys of users' secrets. */
   readonly userPrefix?: string
+  /** The plugin's folder, in the data folder. */
+  readonly folder?: string
 }
 
 const KEY = /^[A-Za-z0-9_-]{1,64}$/
@@ -85,11 +88,18 @@ function systemPlace(plugin: string, key: string, kept: KeptIn): SecretPlace {
   }
 }
 
-/** The folder of a plugin, which is made when it is asked for. */
-export async function pluginFolder(dataDir: string, plugin: string): Promise<string> {
+/** The folder of a plugin, which is made when it is asked for. A former one is moved there. */
+export async function pluginFolder(dataDir: string, plugin: string, former: FormerPlaces = {}): Promise<string> {
   const folder = join(dataDir, 'plugins', plugin)
+  if (former.folder !== undefined) await moveFolder(join(dataDir, former.folder), folder)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   return folder
+}
+
+async function moveFolder(from: string, to: string): Promise<void> {
+  if (!existsSync(from) || existsSync(to)) return
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 })
+  await rename(from, to)
 }
 
 function userPrefix(plugin: string): string {

@@ -1,11 +1,14 @@
+import { z } from 'zod'
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { PluginDefinition } from '../../contract/plugin.ts'
 import type { PluginRoute, RouteAnswer, RouteRequest } from '../../contract/routes.ts'
 import type { ConfigSchema } from '../../contract/schema.ts'
 import { cutShort } from '../../domain/cut-short.ts'
 import { pointerToken } from '../../domain/json/json-pointer.ts'
 import { MOST_ERRORS, validationError } from '../../domain/validation-error.ts'
 import type { DescribedRoute, RawRouteRequest } from '../../http/plugin-routes.ts'
+import { check, closed } from '../../http/validate.ts'
 
 /** A route of a plugin: its description, and its handler. */
 export interface OpenRoute {
@@ -37,9 +40,10 @@ export function openRoute(route: AnyRoute): OpenRoute {
     const schema = route[part]
     if (schema) schemas[part] = writtenSchema(schema, `${where}: its "${part}"`)
   }
-  const answers = Object.entries(route.answers).map(([status, { description, schema, example }]) => {
-    const written = schema ? { schema: writtenSchema(schema, `${where}: its answer ${status}`) } : {}
-    return [status, { description, ...written, ...(example === undefined ? {} : { example }) }]
+  const answers = Object.entries(route.answers).map(([status, { description, schema, of, example }]) => {
+    const written = schema ? { schema: writtenSchema(schema, `${where}: its answer ${status}`, 'output') } : {}
+    const record = of === undefined ? {} : { of }
+    return [status, { description, ...written, ...record, ...(example === undefined ? {} : { example }) }]
   })
   const { method, path, access, summary, bodyLimit, rawBody, timeoutMs, audit } = route
   const { whole, ownCredential, anyQuery, tag } = route
@@ -85,8 +89,13 @@ function problemOfBody({ method, body, bodyLimit = 1, rawBody }: AnyRoute): stri
 }
 
 /** A schema as JSON Schema. Throws Error for one that cannot be written so, or is too long. */
-export function writtenSchema(schema: ConfigSchema<unknown>, where: string): JsonObject {
-  const text = JSON.stringify(schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12' }))
+export function writtenSchema(
+  schema: ConfigSchema<unknown>,
+  where: string,
+  side: 'input' | 'output' = 'input',
+): JsonObject {
+  const { jsonSchema } = schema['~standard']
+  const text = JSON.stringify((jsonSchema?.[side] ?? jsonSchema?.input)?.({ target: 'draft-2020-12' }))
   const written: unknown = text === undefined ? undefined : JSON.parse(text)
   if (!isJsonObject(written)) throw new Error(`${where} cannot be written as JSON Schema`)
   if (text.length > MOST_SCHEMA)
@@ -112,6 +121,13 @@ function checked(
   errors: FieldError[],
 ): unknown {
   if (!schema) return part === 'params' ? value : undefined
+  // As the hub's own routes: the same words for the same mistakes.
+  if (schema instanceof z.ZodType) {
+    const verdict = check(closed(schema), value, part)
+    if ('value' in verdict) return verdict.value
+    errors.push(...verdict.errors)
+    return undefined
+  }
   errors.push(...unknownFields(value, part, written))
   const verdict = schema['~standard'].validate(value)
   if (verdict instanceof Promise)
@@ -145,7 +161,10 @@ function keyOf(part: unknown): string {
 }
 
 /** Throws `validation_failed` in the words of the hub where `error` is one, otherwise `internal`, which names the plugin. */
-export function attributed(error: unknown, plugin: string): HubError {
+export function attributed(error: unknown, plugin: string, errors: PluginDefinition['errors'] = {}): HubError {
+  // A contribution to a point of the plugin's refuses by the plugin's codes, whose meaning it does not have.
+  const own = error instanceof HubError && !error.own && Object.hasOwn(errors, error.code) && errors[error.code]
+  if (own) return Object.assign(error, { own })
   if (error instanceof HubError) return error
   return new HubError('internal', `The plugin "${plugin}" failed at this path`, { cause: error })
 }

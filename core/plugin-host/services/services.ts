@@ -1,3 +1,4 @@
+import type { JsonValue } from '../../contract/json.ts'
 import type { PluginContext, PluginDefinition, PluginLogger } from '../../contract/plugin.ts'
 import type { Route } from '../../http/route.ts'
 import type { Store } from '../../store/open.ts'
@@ -29,6 +30,8 @@ export interface HubServices extends HubParts, RecordParts {
   readonly dataDir: string
   /** Earlier places of secrets, by bundled plugin. */
   readonly formerPlaces: Readonly<Record<string, FormerPlaces>>
+  /** The hub's settings that hold at this moment, by key. */
+  systemSettings(): Promise<object>
   /** The text of a variable that a plugin names. */
   variable(name: string): string | undefined
 }
@@ -73,7 +76,7 @@ export function mainServices(parts: ServiceParts): Services {
       return pluginSecrets(name, () => hub().settings, former)
     }),
     sealing: pluginSealing(name, () => hub().sealer),
-    folder: async () => pluginFolder(hub().dataDir, name),
+    folder: async () => pluginFolder(hub().dataDir, name, isBundled ? hub().formerPlaces[name] : undefined),
     error: ownErrors(definition),
     records: pluginRecordKinds({
       ...{ plugin: name, hub, log: parts.log },
@@ -83,6 +86,11 @@ export function mainServices(parts: ServiceParts): Services {
     servers: made(() => pluginServers(hub(), plugin)),
     groups: made(() => pluginGroups(hub(), plugin)),
     people: made(() => pluginPeople(hub())),
+    async systemSettings() {
+      const all = { ...(await hub().systemSettings()) } as Readonly<Record<string, unknown>>
+      const own = (definition.systemSettings ?? []).map(key => [key, all[key]] as const)
+      return Object.fromEntries(own.filter(([, value]) => value !== undefined)) as Record<string, JsonValue>
+    },
     planned: (what, read) => pluginPlanning(hub(), plugin)(what, read),
     states: made(() => pluginStates(hub())),
     thread: module => threads.open(module),

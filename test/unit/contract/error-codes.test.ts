@@ -1,16 +1,17 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ERROR_CODES, FIELD_CODES } from '../../../core/contract/codes.ts'
+import { ERROR_CODES, FIELD_CODES, type HubErrorCode } from '../../../core/contract/codes.ts'
 import { type ErrorCode, HubError } from '../../../core/contract/errors.ts'
 import { REMEDIES, remedyOf } from '../../../core/contract/remedies.ts'
 import { rpcError } from '../../../core/domain/rpc-error.ts'
+import { bundledPlugins } from '../../../core/hub/bundled.ts'
 import { BELOW_THE_HUB, TO_COME } from '../../support/codes-to-come.ts'
-import { OCCASIONS } from '../../support/error-occasions.ts'
+import { OCCASIONS, PLUGIN_OCCASIONS } from '../../support/error-occasions.ts'
 import { readSources } from '../../support/source.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
-const CODES = Object.keys(ERROR_CODES) as ErrorCode[]
+const CODES = Object.keys(ERROR_CODES) as HubErrorCode[]
 
 /** Every code that core or a plugin names outside the tables, written out or as `${kind}_not_found`. */
 function namedCodes(): Set<string> {
@@ -46,6 +47,19 @@ describe('the table of codes', () => {
       expect([code, OCCASIONS[code].length > 4]).toEqual([code, true])
       expect([code, ERROR_CODES[code].title.length > 4]).toEqual([code, true])
     }
+  })
+
+  test('says the same of the codes of bundled plugins, each in the definition of one plugin, in Chinese too', () => {
+    const codes = bundledPlugins.flatMap(({ errors = {} }) => Object.keys(errors))
+    expect(codes.toSorted()).toEqual(Object.keys(PLUGIN_OCCASIONS).sort())
+    expect(codes.filter((code, at) => Object.hasOwn(ERROR_CODES, code) || codes.indexOf(code) !== at)).toEqual([])
+    for (const { errors = {}, words = {} } of bundledPlugins)
+      for (const { title, remedy } of Object.values(errors))
+        expect([remedy, words[title], words[remedy]]).toEqual([
+          expect.stringMatching(/^\S.{8,110}\.$/),
+          expect.stringMatching(/[\u3400-\u9fff]/),
+          expect.stringMatching(/[\u3400-\u9fff]/),
+        ])
   })
 
   test('has no status that HTTP does not have', () => {

@@ -33,6 +33,8 @@ test('requests are handled between the pieces of the document', async () => {
     transports: bundledTransports(),
     channelTypes: [],
     routes: [],
+    codes: [],
+    records: { server: { schema: z.object({}), example: {} } },
   })
   clearInterval(timer)
   beat()

@@ -14,6 +14,7 @@ import { opencode } from '../../../plugins/import-clients/opencode.ts'
 import { zed } from '../../../plugins/import-clients/zed.ts'
 
 const reader = new ImportReader({
+  templates: () => undefined,
   kinds: { all: () => RECORD_KINDS },
   sources: () =>
     new Map<string, ImportSource>([

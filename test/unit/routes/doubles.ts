@@ -171,7 +171,7 @@ export class World {
         silences: {},
         channelCounts: async () => new Map(),
       } as unknown as ResourceRoutesDeps['alerts'],
-      market: {} as unknown as ResourceRoutesDeps['market'],
+      templates: () => undefined,
       bundles: {} as unknown as ResourceRoutesDeps['bundles'],
       exports: { make: async () => new LongText([Buffer.from('{}')]) },
       importSources: () => new Map(),
@@ -208,6 +208,7 @@ export class World {
       bytes: this.bytes,
       plugins: {
         pages: () => [],
+        builtPages: () => [],
         words: () => ({}),
         list: () => [],
         configure: () => Promise.reject(new Error('not asked for')),

@@ -34,8 +34,7 @@ test('resourceRoutes() has a schema for exactly the parameters of each path', ()
 test('resourceRoutes() declares administration for administrators, and opens no more than health, metrics, /api/public, scripts of pages and the socket of assistants', () => {
   for (const route of routes) {
     const isOfAdmins =
-      route.path.startsWith('/api/admin/') ||
-      ['PUT /api/monitoring/config', 'POST /api/market/sources/{id}/refresh'].includes(`${route.method} ${route.path}`)
+      route.path.startsWith('/api/admin/') || `${route.method} ${route.path}` === 'PUT /api/monitoring/config'
     expect(route.access === 'admin', route.path).toBe(isOfAdmins)
     expect(route.access === 'public', route.path).toBe(
       ['/health', '/metrics', '/api/assistant/ws', '/plugins/{plugin}/{digest}/{file}'].includes(route.path) ||

@@ -89,6 +89,7 @@ export const dashboard: Readonly<Record<string, string>> = {
   'Add a first server': '添加第一个服务器',
   'The sample runs. Paste above to add your own.': '示例服务器正在运行。在上方粘贴以添加您自己的服务器。',
   'Paste above, or pick one from the market.': '在上方粘贴，或从市场中选择。',
+  'Paste above.': '在上方粘贴。',
   'Browse the market': '浏览市场',
   'Try one of its tools': '试用一个工具',
   'Fill in a form, see the answer. No client needed.': '填写表单即可看到结果，无需客户端。',

@@ -111,6 +111,7 @@ export const servers: Readonly<Record<string, string>> = {
   'No servers yet': '还没有服务器',
   'A server gives tools to your clients. Add one that you know, or look into the market.':
     '服务器为客户端提供工具。添加一个，或去市场看看。',
+  'A server gives tools to your clients. Add one that you know.': '服务器为客户端提供工具。请添加一个。',
   'To the market': '前往市场',
   'No server fits': '没有符合的服务器',
   'The filter is: {filter}.': '当前筛选：{filter}。',

@@ -3,6 +3,7 @@ import { createRef, ref } from 'lit/directives/ref.js'
 import { api } from '../../api/client.ts'
 import { ApiError, asApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
+import { pluginPages } from '../../app/plugin-pages.ts'
 import { href, router } from '../../app/router.ts'
 import { confirmed } from '../../components/confirm.ts'
 import { type Crumb, PbPage, tabs } from '../../components/page.ts'
@@ -77,7 +78,7 @@ export class PbPageAddServer extends PbPage {
       { id: 'url', label: t('URL') },
       { id: 'openapi', label: 'OpenAPI' },
       { id: 'bundle', label: t('Bundle') },
-      { id: 'market', label: t('From the market') },
+      ...(pluginPages.has('market') ? [{ id: 'market', label: t('From the market') }] : []),
     ]
     const link = (id: string): string =>
       id === 'market' ? href('/market') : href('/servers/new', { way: id === 'paste' ? undefined : id })

@@ -1,6 +1,7 @@
 import { html, nothing, svg, type TemplateResult } from 'lit'
 import { ref } from 'lit/directives/ref.js'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
+import { pluginPages } from '../../app/plugin-pages.ts'
 import { href, router } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
 import { groupOnlineButton } from '../../components/group-online.ts'
@@ -72,8 +73,14 @@ function steps(sample: ServerRecord | undefined, groups: readonly GroupRecord[])
     {
       done: works,
       title: t('Add a first server'),
-      text: works ? t('The sample runs. Paste above to add your own.') : t('Paste above, or pick one from the market.'),
-      act: html`<a class="btn" href=${href('/market')}>${icon('store')}${t('Browse the market')}</a>`,
+      text: works
+        ? t('The sample runs. Paste above to add your own.')
+        : pluginPages.has('market')
+          ? t('Paste above, or pick one from the market.')
+          : t('Paste above.'),
+      act: pluginPages.has('market')
+        ? html`<a class="btn" href=${href('/market')}>${icon('store')}${t('Browse the market')}</a>`
+        : undefined,
     },
     {
       done: false,

@@ -1,4 +1,5 @@
-import { html, type TemplateResult } from 'lit'
+import { html, nothing, type TemplateResult } from 'lit'
+import { pluginPages } from '../../app/plugin-pages.ts'
 import { href } from '../../app/router.ts'
 import { emptyState } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
@@ -12,13 +13,16 @@ export function nothingYet(mine: boolean): TemplateResult {
     ? t(
         'Paste the configuration of a client, a command or an address, and the hub keeps the server running for all your clients.',
       )
-    : t('A server gives tools to your clients. Add one that you know, or look into the market.')
+    : pluginPages.has('market')
+      ? t('A server gives tools to your clients. Add one that you know, or look into the market.')
+      : t('A server gives tools to your clients. Add one that you know.')
   return emptyState({
     icon: 'server',
     title: mine ? t('You have no servers yet') : t('No servers yet'),
     text,
-    action: html`<span class="row"><a class="btn" href=${href('/servers/new')}>${icon('plus')}${t('Add your first server')}</a><a class="btn ghost"
-      href=${href('/market')}>${t('To the market')}</a></span>`,
+    action: html`<span class="row"><a class="btn" href=${href('/servers/new')}>${icon('plus')}${t('Add your first server')}</a>${
+      pluginPages.has('market') ? html`<a class="btn ghost" href=${href('/market')}>${t('To the market')}</a>` : nothing
+    }</span>`,
   })
 }
 

@@ -8,6 +8,7 @@ import { docsPage } from '../../document/docs-page.ts'
 import { openApiDocument } from '../../document/openapi.ts'
 import type { PluginSchemaRoute } from '../../plugin-routes.ts'
 import { type Route, route } from '../../route.ts'
+import { exampleServer, server } from '../servers/server-schemas.ts'
 
 /** Sources of the API document and its page. */
 export interface DocsRoutesDeps {
@@ -18,6 +19,8 @@ export interface DocsRoutesDeps {
   readonly alerts: Pick<Alerts, 'channelTypes'>
   /** Routes of plugins that run; the same objects while nothing has changed. */
   readonly pluginRoutes: () => readonly PluginSchemaRoute[]
+  /** Error codes of plugins that run. */
+  readonly pluginCodes: () => readonly string[]
   /** Routes of plugins' kinds of records, alike. */
   readonly recordRoutes: () => readonly Route[]
 }
@@ -38,6 +41,7 @@ export function docsRoutes({
   transports,
   alerts,
   pluginRoutes,
+  pluginCodes,
   recordRoutes,
 }: DocsRoutesDeps): Route[] {
   let current: Described | undefined
@@ -46,11 +50,13 @@ export function docsRoutes({
     const channelTypes = alerts.channelTypes({ role: 'admin' })
     const ofPlugins = pluginRoutes()
     const ofRecords = recordRoutes()
+    const codes = pluginCodes()
     const now = [
       ...transports.all(),
       ...channelTypes.map(({ configSchema }) => configSchema),
       ...ofPlugins,
       ...ofRecords,
+      ...codes,
     ]
     const same = now.length === describedParts.length && now.every((one, at) => one === describedParts[at])
     if (current && same) return current
@@ -59,6 +65,8 @@ export function docsRoutes({
       transports,
       channelTypes,
       routes: ofPlugins,
+      codes,
+      records: { server: { schema: server, example: exampleServer } },
     })
     const made: Described = { document }
     document.catch(() => {

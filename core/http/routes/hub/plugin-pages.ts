@@ -19,6 +19,8 @@ export interface PluginPage {
 export interface PluginPageDeps {
   /** The pages that there are now. */
   readonly pages: () => readonly PluginPage[]
+  /** The pages of the console's own that it has now. */
+  readonly builtPages: () => readonly Readonly<{ id: string; access: 'user' | 'admin' }>[]
   /** Chinese for texts of plugins, by the text. */
   readonly words: () => Readonly<Record<string, string>>
 }
@@ -39,7 +41,7 @@ const example = {
 }
 
 /** The pages that plugins add to the console, and their scripts. */
-export function pluginPageRoutes({ pages, words }: PluginPageDeps): Route[] {
+export function pluginPageRoutes({ pages, builtPages, words }: PluginPageDeps): Route[] {
   return [
     route({
       method: 'GET',
@@ -52,9 +54,12 @@ export function pluginPageRoutes({ pages, words }: PluginPageDeps): Route[] {
           description: 'The pages',
           schema: z.object({
             items: z.array(item),
+            built: z
+              .array(z.string())
+              .meta({ description: 'Pages that are built with the console, and shown while their plugin runs' }),
             words: z.record(z.string(), z.string()).meta({ description: 'Chinese for texts of plugins, by the text' }),
           }),
-          example: { items: [example], words: { 'No such order': '没有此订单' } },
+          example: { items: [example], built: [], words: { 'No such order': '没有此订单' } },
         },
       },
       handle: ({ actor }) => ({
@@ -62,6 +67,9 @@ export function pluginPageRoutes({ pages, words }: PluginPageDeps): Route[] {
           items: pages()
             .filter(({ access }) => access === 'user' || actor.role === 'admin')
             .map(({ script: _, sha256, ...page }) => ({ ...page, script: scriptPath({ ...page, sha256 }) })),
+          built: builtPages()
+            .filter(({ access }) => access === 'user' || actor.role === 'admin')
+            .map(({ id }) => id),
           words: words(),
         },
       }),

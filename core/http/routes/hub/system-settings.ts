@@ -20,7 +20,7 @@ export interface ConfigView {
   /** Sizes and durations in effect as they were written. */
   readonly written?: WrittenAmounts
   /** Keys that take effect without a restart. */
-  readonly live?: ReadonlySet<keyof HubConfig>
+  readonly live?: ReadonlySet<string>
 }
 
 /** Dependencies of the routes of the system settings. */

@@ -135,7 +135,7 @@ const fullServer = z
         previous: z.string().optional().meta({ description: 'The version that a downgrade goes back to' }),
       })
       .optional()
-      .meta({ description: 'The template of the market that it was installed from' }),
+      .meta({ description: 'The template that it was installed from, while a plugin installs templates' }),
     problem: z.object({ code: z.string(), message: z.string(), pointer: z.string().optional() }).optional(),
     status: serverStatus,
   })

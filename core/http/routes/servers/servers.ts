@@ -52,7 +52,8 @@ export function serverRoutes(deps: ServerRoutesDeps): Route[] {
   return [listServers(deps), createServer(deps), createBatch(deps), ...oneServer(deps), documentRoute(deps)]
 }
 
-function listServers({ registry, upstreams }: ServerRoutesDeps): Route {
+function listServers(deps: ServerRoutesDeps): Route {
+  const { registry, upstreams } = deps
   return route({
     method: 'GET',
     path: '/api/servers',
@@ -80,7 +81,7 @@ function listServers({ registry, upstreams }: ServerRoutesDeps): Route {
       const members = group && new Set(group.members.map(member => member.serverId))
       const filter = { state: query.state, transport: query.transport, members }
       const found = records.filter(record => matchesFilter(record, () => upstreams.status(record.id, record), filter))
-      return { body: await pageOfViews(found, query, record => serverView({ registry, upstreams }, actor, record)) }
+      return { body: await pageOfViews(found, query, record => serverView(deps, actor, record)) }
     },
   })
 }

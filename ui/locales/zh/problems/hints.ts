@@ -1,7 +1,7 @@
-import type { ErrorCode } from '../../../../core/contract/errors.ts'
+import type { HubErrorCode } from '../../../../core/contract/codes.ts'
 
 /** Advice about each error in Chinese, by code. */
-export const hints: Readonly<Record<ErrorCode, string>> = {
+export const hints: Readonly<Record<HubErrorCode, string>> = {
   header_duplicate: '该请求头只发送一次。',
   credentials_conflict: '只发送一份凭据，放在 Authorization 中。',
   token_in_url: '请改用 Authorization 请求头，并视该凭据为已泄露。',
@@ -52,11 +52,6 @@ export const hints: Readonly<Record<ErrorCode, string>> = {
   record_not_found: '可能已被删除；请查看该类记录的列表。',
   dashboard_not_found: '可能已被删除；请查看概览中的标签。',
   rule_not_found: '可能已被删除；请查看规则列表。',
-  template_not_found: '来源可能尚未读取；请查看市场。',
-  source_not_found: '请在市场中查看来源。',
-  market_disabled: '请管理员在设置中启用市场。',
-  upgrade_unavailable: '仅能更换从市场安装且有其他版本的服务器。',
-  template_unusable: '请选择其他方式安装。',
   bundle_not_found: '可能已被删除，请重新上传。',
   bundle_unusable: '请向作者索取适用于此平台的扩展包。',
   bundle_in_use: '请先删除使用它的服务器。',
@@ -124,7 +119,6 @@ export const hints: Readonly<Record<ErrorCode, string>> = {
   result_too_large: '请缩小请求范围，或调高服务器的 maxResultBytes（最多 64 MiB）。',
   upstream_http_error: '请检查服务器的网址和请求头。',
   upstream_dns_error: '请检查网址中的主机名。',
-  template_integrity: '请核对插件配置中的 SHA-256 与该地址的文件。',
   upstream_tls_error: '请检查服务器证书的名称、有效期和签发者。',
   proxy_failed: '请检查 HTTPS_PROXY 和 HTTP_PROXY 及其用户名和密码，或将主机加入 NO_PROXY；消息中有代理的答复。',
   delivery_failed: '请检查渠道的配置；投递记录中有接收方的答复。',
@@ -134,7 +128,6 @@ export const hints: Readonly<Record<ErrorCode, string>> = {
   draining: '请等 hub 恢复后重试。',
   overloaded: '请稍后重试。',
   storage_busy: '请稍后重试。',
-  market_unavailable: '请稍后重试；市场的来源列表会说明原因。',
   storage_unavailable: '请检查数据库；恢复后 hub 会自动继续。',
   history_unavailable: '请稍后重试；日志会说明原因。',
   upstream_timeout: '请调高服务器的 timeout，或缩小请求范围。',

@@ -1,10 +1,10 @@
-import type { ErrorCode } from '../../../../core/contract/errors.ts'
+import type { HubErrorCode } from '../../../../core/contract/codes.ts'
 
 /**
  * Texts of errors in Chinese, by code. `{name}` is a member of the problem, `{detail}` the hub's own sentence, for errors whose
  * text needs it. Text in brackets is left out if the problem lacks one of its values.
  */
-export const titles: Readonly<Record<ErrorCode, string>> = {
+export const titles: Readonly<Record<HubErrorCode, string>> = {
   header_duplicate: '同一请求头出现了两次',
   credentials_conflict: '一次请求带了两份不同的凭据',
   token_in_url: '网址中带有凭据',
@@ -55,11 +55,6 @@ export const titles: Readonly<Record<ErrorCode, string>> = {
   record_not_found: '没有这条记录',
   dashboard_not_found: '没有这个仪表盘',
   rule_not_found: '没有这条告警规则',
-  template_not_found: '没有这个模板',
-  source_not_found: '没有这个模板来源',
-  market_disabled: '市场已关闭',
-  upgrade_unavailable: '没有可更换的版本',
-  template_unusable: '模板无法安装：{detail}',
   bundle_not_found: '没有这个扩展包',
   bundle_unusable: '扩展包无法安装：{detail}',
   bundle_in_use: '有服务器正在使用此扩展包',
@@ -127,7 +122,6 @@ export const titles: Readonly<Record<ErrorCode, string>> = {
   result_too_large: '服务器的结果过大[，上限 {maxBytes} 字节]',
   upstream_http_error: '服务器返回了 HTTP 错误',
   upstream_dns_error: '无法解析服务器的主机名',
-  template_integrity: '目录内容与预期的校验值不符',
   upstream_tls_error: '无法与服务器建立安全连接',
   proxy_failed: '代理未能连接到服务器',
   delivery_failed: '接收方未接收',
@@ -137,7 +131,6 @@ export const titles: Readonly<Record<ErrorCode, string>> = {
   draining: 'Hub 正在停止',
   overloaded: 'Hub 过载',
   storage_busy: '数据库繁忙',
-  market_unavailable: '模板列表不可用',
   storage_unavailable: '数据库不可用',
   history_unavailable: '历史记录不可用',
   upstream_timeout: '服务器响应超时',

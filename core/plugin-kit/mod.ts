@@ -1,0 +1,28 @@
+/**
+ * Functions of the hub that plugins share with it, as `patchbay/plugin-kit`: texts as they are shown, names, errors of fields,
+ * fields of routes, templates of servers, and work of its own that is shown before it is done.
+ */
+
+export { isBlank } from '../domain/json/blank.ts'
+export { canonical } from '../domain/json/canonical-json.ts'
+export { pointerToken, valueAt } from '../domain/json/json-pointer.ts'
+export { formatRef, quoteName } from '../domain/names.ts'
+export { nextTurn } from '../domain/next-turn.ts'
+export { looksMasked, maskSecret } from '../domain/server/secrets.ts'
+export { entered, fillVariant, usedInputs } from '../domain/templates/fill.ts'
+export { goneName, serverJsonTemplate } from '../domain/templates/server-json.ts'
+export type { ServerTemplate, TemplateInput, TemplateVariant } from '../domain/templates/types.ts'
+export { hasHidden, visibleName, visibleText } from '../domain/text/visible-text.ts'
+export { MOST_ERRORS, validationError } from '../domain/validation-error.ts'
+export {
+  anyJson,
+  exampleList,
+  flag,
+  limitedRecord,
+  listOf,
+  pageFields,
+  pageQuery,
+  refParams,
+  timestamp,
+} from '../http/routes/schemas.ts'
+export { type Draft, type Planned, plannedByReading } from '../plans/planned.ts'
