@@ -3,7 +3,15 @@ import type { ErrorKind, EventKind, Limits, PointKind } from './definition.ts'
 import type { HubError, HubErrorOptions } from './errors.ts'
 import type { EventView } from './events.ts'
 import type { GuardedFetch } from './fetch.ts'
-import type { DialFor, FetchFor, PluginClient, PluginPeople, PluginRecords, PluginStates } from './hub-services.ts'
+import type {
+  DialFor,
+  FetchFor,
+  PluginAudit,
+  PluginClient,
+  PluginPeople,
+  PluginRecords,
+  PluginStates,
+} from './hub-services.ts'
 import type { PluginJobs, PluginSealing, PluginSecrets, PluginSettings, PluginThread } from './kept.ts'
 import type { PluginRecordKinds } from './owned-records.ts'
 import type { Planning } from './plans.ts'
@@ -30,6 +38,7 @@ export interface PluginLogger {
 /** The registry as a plugin sees it: every call takes the actor on whose behalf it is made. */
 export interface RegistryView {
   group(actor: Actor, owner: string | undefined, name: string): Promise<GroupRecord | undefined>
+  groupById(actor: Actor, groupId: string): Promise<GroupRecord | undefined>
   server(actor: Actor, serverId: string): Promise<ServerRecord | undefined>
   /** The server of exactly this owner, or the actor's own one of that name; undefined when the actor may not see it. */
   serverByName(actor: Actor, owner: string | undefined, name: string): Promise<ServerRecord | undefined>
@@ -84,6 +93,9 @@ export interface PluginContext<Config> {
   readonly states: PluginStates
   /** Opens a client at a path such as `/mcp/work`. */
   client(actor: UserActor, path: string): Promise<PluginClient>
+  readonly audit: PluginAudit
+  /** True when the hub listens on loopback addresses alone. */
+  isLocal(): boolean
   readonly fetchFor: FetchFor
   readonly dialFor: DialFor
   /** Opens a thread, 4 at most. `module`: absolute path or file: URL. */

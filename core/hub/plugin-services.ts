@@ -10,7 +10,7 @@ import type { Store } from '../store/open.ts'
 interface Parts extends Pick<HubServices, 'dataDir' | 'variable' | 'instanceId' | 'formerPlaces' | 'sealer' | 'kinds'> {
   readonly store: Store
   readonly registry: Registry
-  readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy'>
+  readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy' | 'host'>
 }
 
 /** The parts of the hub that plugins use. Plugins start before some of them exist. */
@@ -46,6 +46,10 @@ export class PluginServices implements HubServices {
 
   get dataDir(): string {
     return this.#parts.dataDir
+  }
+
+  get isLocal(): boolean {
+    return /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/i.test(this.#parts.config.host)
   }
 
   get formerPlaces(): HubServices['formerPlaces'] {

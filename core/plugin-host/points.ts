@@ -19,6 +19,8 @@ const HUB_POINTS: Readonly<Record<keyof ExtensionPoints, true>> = {
   marketSource: true,
   routes: true,
   callTracer: true,
+  tokenVerifier: true,
+  challenge: true,
   notificationChannel: true,
   page: true,
 }

@@ -28,6 +28,8 @@ const OF_MAIN = [
   'planned',
   'states',
   'client',
+  'audit',
+  'isLocal',
   'fetchFor',
   'dialFor',
   'thread',
