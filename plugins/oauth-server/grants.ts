@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { GrantScope, GrantTarget, PluginSealing } from 'patchbay/contract'
 import type { Client } from './clients.ts'
 import { OAuthError } from './errors.ts'
@@ -16,6 +16,8 @@ const LIFE_MS = 180 * DAY_MS
 /** A use is written at most once in this time. */
 const USE_WRITTEN_MS = 60_000
 const REFRESH_PREFIX = 'pbr_'
+const REFRESH_TOKEN = /^pbr_[A-Za-z0-9_-]{63}$/
+const [ID_BYTES, GENERATION_BYTES, SIGNATURE_BYTES] = [16, 3, 28]
 const REFRESH_PURPOSE = 'refresh token'
 
 /** A decision of a user, to be kept. */
@@ -52,7 +54,7 @@ export interface Issuable {
 /** The store of grants, with what has to be known of their users. */
 export interface GrantDeps {
   readonly tables: Tables
-  readonly sealing: Pick<PluginSealing, 'token' | 'openToken'>
+  readonly sealing: Pick<PluginSealing, 'keys'>
   /** The epoch of a user who may sign in now. */
   epochOf(userId: string): Promise<number | undefined>
   isBlocked(clientId: string): Promise<boolean>
@@ -252,22 +254,26 @@ export class Grants {
     for (const row of surplus) await this.#end(db, after, row, 'grant_ended')
   }
 
-  /** 16 bytes of the grant's id and 3 of the generation. */
+  /** The same text for the same generation, so that clients that refresh twice at once keep the same token. */
   #refreshToken(grantId: string, generation: number): string {
-    const bytes = Buffer.alloc(19)
+    const bytes = Buffer.alloc(ID_BYTES + GENERATION_BYTES)
     bytes.write(grantId.replaceAll('-', ''), 'hex')
-    bytes.writeUIntBE(generation, 16, 3)
-    return `${REFRESH_PREFIX}${this.#deps.sealing.token(REFRESH_PURPOSE, bytes)}`
+    bytes.writeUIntBE(generation, ID_BYTES, GENERATION_BYTES)
+    const [present] = this.#deps.sealing.keys(REFRESH_PURPOSE)
+    if (!present) throw new Error('The hub has no key')
+    return `${REFRESH_PREFIX}${Buffer.concat([bytes, signature(present.key, bytes)]).toString('base64url')}`
   }
 
   #opened(token: string): { readonly grantId: string; readonly generation: number } | undefined {
-    if (!token.startsWith(REFRESH_PREFIX) || token.length > 128) return undefined
-    const opened = this.#deps.sealing.openToken(REFRESH_PURPOSE, token.slice(REFRESH_PREFIX.length))
-    if (opened?.length !== 19) return undefined
-    const bytes = Buffer.from(opened)
-    const hex = bytes.toString('hex', 0, 16)
+    if (!REFRESH_TOKEN.test(token)) return undefined
+    const whole = Buffer.from(token.slice(REFRESH_PREFIX.length), 'base64url')
+    const bytes = whole.subarray(0, ID_BYTES + GENERATION_BYTES)
+    const signed = whole.subarray(bytes.length)
+    const keys = this.#deps.sealing.keys(REFRESH_PURPOSE)
+    if (!keys.some(({ key }) => timingSafeEqual(signature(key, bytes), signed))) return undefined
+    const hex = bytes.toString('hex', 0, ID_BYTES)
     const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)]
-    return { grantId: parts.join('-'), generation: bytes.readUIntBE(16, 3) }
+    return { grantId: parts.join('-'), generation: bytes.readUIntBE(ID_BYTES, GENERATION_BYTES) }
   }
 }
 
@@ -306,6 +312,10 @@ function problemOf(code: CodeRow, grant: GrantRow, proof: CodeProof, now: number
 
 function at(ms: number): string {
   return new Date(ms).toISOString()
+}
+
+function signature(key: Uint8Array, bytes: Uint8Array): Buffer {
+  return createHmac('sha256', key).update(bytes).digest().subarray(0, SIGNATURE_BYTES)
 }
 
 function hash(code: string): string {

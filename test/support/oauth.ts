@@ -84,9 +84,12 @@ export class RawOAuth {
   }
 
   async register(more: object = {}): Promise<this> {
-    const answer = await this.#json('/register', {
-      ...{ client_name: 'Raw', redirect_uris: [this.redirectUri], token_endpoint_auth_method: 'none', ...more },
-    })
+    const body = { client_name: 'Raw', redirect_uris: [this.redirectUri], token_endpoint_auth_method: 'none', ...more }
+    let answer = await this.#json('/register', body)
+    while (answer.status === 429) {
+      await Bun.sleep(1_000 * Number(answer.headers.get('retry-after')))
+      answer = await this.#json('/register', body)
+    }
     if (answer.status !== 201) throw new Error(`/register answered ${answer.status}: ${JSON.stringify(answer.body)}`)
     this.clientId = answer.body.client_id as string
     this.secret = answer.body.client_secret as string | undefined
