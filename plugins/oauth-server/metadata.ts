@@ -70,15 +70,14 @@ export function addMetadata({ routes, isLocal }: PluginContext<unknown>, config:
         return { body: serverMetadata(baseUrl, config, path === OPENID) }
       },
     })
-    routes.add({
-      ...common,
-      path: `${path}/{rest*}`,
-      params: rest,
-      summary: 'The keys of the authorization server, of which there are none',
-      answers: { 200: { description: 'An empty set' }, 404: { description: 'Any other path' } },
-      handle: ({ params }) => (`${path}/${params.rest}` === KEYS ? { body: { keys: [] } } : notHere),
-    })
   }
+  routes.add({
+    ...common,
+    path: KEYS,
+    summary: 'The keys of the authorization server, of which there are none: the hub alone reads its tokens',
+    answers: { 200: { description: 'An empty set' } },
+    handle: () => ({ body: { keys: [] } }),
+  })
 }
 
 function serverMetadata(base: string, { registration }: OAuthServerConfig, isOpenId: boolean) {
