@@ -188,7 +188,8 @@ describe('every schema', () => {
     const { bundleId } = (await sendBundle(admin, await packed(MANIFEST, { 'server/index.js': '' }))).json
     let checked = 0
     for (const { name, path, method, operation } of operations) {
-      if (method !== 'get' || ['/', '/api/stream', '/api/setup', '/api/assistant/ws', '/authorize'].includes(path)) continue
+      if (method !== 'get' || ['/', '/api/stream', '/api/setup', '/api/assistant/ws', '/authorize'].includes(path))
+        continue
       const filled = path
         .replace('{ref}', path.includes('/groups/') ? 'g' : 'echo')
         .replace('{name}', 'admin')

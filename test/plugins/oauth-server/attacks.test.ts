@@ -55,15 +55,18 @@ describe('/authorize', () => {
     ['unknown scopes alone', { scope: 'admin' }],
     ['no client', { client_id: undefined }],
     ['no redirect URI', { redirect_uri: undefined }],
-  ] as [string, Record<string, string | undefined>][])('shows what is wrong with %s, and goes nowhere', async (_, change) => {
-    const { resource } = change
-    const url = app.url('/mcp/a', resource ? { resource: resource.replace('HUB', hub.url) } : change)
-    for (const accept of ['*/*', 'text/html,*/*']) {
-      const answer = await fetch(url, { redirect: 'manual', headers: { accept } })
-      expect([answer.status, answer.headers.get('location')]).toEqual([400, null])
-      expect(await answer.text()).not.toContain('<script')
-    }
-  })
+  ] as [string, Record<string, string | undefined>][])(
+    'shows what is wrong with %s, and goes nowhere',
+    async (_, change) => {
+      const { resource } = change
+      const url = app.url('/mcp/a', resource ? { resource: resource.replace('HUB', hub.url) } : change)
+      for (const accept of ['*/*', 'text/html,*/*']) {
+        const answer = await fetch(url, { redirect: 'manual', headers: { accept } })
+        expect([answer.status, answer.headers.get('location')]).toEqual([400, null])
+        expect(await answer.text()).not.toContain('<script')
+      }
+    },
+  )
 
   test('refuses a parameter that is there twice', async () => {
     const url = app.url('/mcp/a')
@@ -73,9 +76,12 @@ describe('/authorize', () => {
   })
 
   test('stores nothing and leads to the hub’s own page, whoever asks for whatever client', async () => {
-    const answer = await fetch(app.url('/mcp/a', { client_id: 'https://evil.example/x', redirect_uri: 'https://evil.example/' }), {
-      redirect: 'manual',
-    })
+    const answer = await fetch(
+      app.url('/mcp/a', { client_id: 'https://evil.example/x', redirect_uri: 'https://evil.example/' }),
+      {
+        redirect: 'manual',
+      },
+    )
     expect(answer.status).toBe(302)
     expect(answer.headers.get('location')).toStartWith(`${hub.url}/consent?request=`)
     const db = new Database(join(hub.dataDir, SQLITE_FILE), { readonly: true })
@@ -154,7 +160,11 @@ describe('consent', () => {
 
   test('opens no more than was asked for, or than the person may use', async () => {
     const request = await requestAt(app.url('/mcp/a', { scope: 'mcp:read' }))
-    for (const wrong of [{ scopes: ['mcp:tools'] }, { target: { kind: 'all' } }, { target: { kind: 'group', id: 'x' } }]) {
+    for (const wrong of [
+      { scopes: ['mcp:tools'] },
+      { target: { kind: 'all' } },
+      { target: { kind: 'group', id: 'x' } },
+    ]) {
       const answer = await ada.request('POST', '/api/oauth/decisions', { request, allow: true, ...wrong })
       expect([answer.status, answer.json.code]).toEqual([400, 'validation_failed'])
     }
@@ -259,7 +269,10 @@ describe('clients', () => {
     await admin.ok('DELETE', `/api/admin/oauth/clients/${made.id}`)
     const none = await admin.request('PATCH', '/api/admin/oauth/clients/none', { blocked: true })
     expect(none.json.code).toBe('client_not_found')
-    expect((await admin.request('POST', '/api/admin/oauth/clients', { name: 'x', redirectUris: ['http://10.0.0.1/'] })).status).toBe(400)
+    expect(
+      (await admin.request('POST', '/api/admin/oauth/clients', { name: 'x', redirectUris: ['http://10.0.0.1/'] }))
+        .status,
+    ).toBe(400)
   })
 })
 
@@ -321,7 +334,9 @@ describe('tokens', () => {
       ['GET', '/api/oauth/grants'],
       ['POST', '/api/servers/admin~echo/tools/echo/call'],
     ] as const) {
-      const answer = await ada.request(method, path, method === 'POST' ? {} : undefined, { authorization: `Bearer ${access}` })
+      const answer = await ada.request(method, path, method === 'POST' ? {} : undefined, {
+        authorization: `Bearer ${access}`,
+      })
       expect([path, answer.status, answer.json.code]).toEqual([path, 401, 'token_wrong_audience'])
     }
     const sse = await fetch(`${hub.url}/sse/a`, { headers: { authorization: `Bearer ${access}` } })

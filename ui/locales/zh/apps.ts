@@ -61,6 +61,7 @@ export const apps: Readonly<Record<string, string>> = {
     '用户与它的连接立即结束，且无法再次连接。',
   'Block {name}?': '屏蔽 {name}？',
   'What users have connected with it ends at once.': '用户与它的连接立即结束。',
+  'Remove {name}?': '移除 {name}？',
   'its own document': '自身的文档',
   'this list': '本列表',
   'its own registration': '自助注册',

@@ -43,7 +43,9 @@ class PbPageKeys extends PbPage {
   }
 
   override actions() {
-    const apps = this.#apps.data ? html`<a class="btn" href=${href('/apps')}>${icon('plug')}${t('Connected apps')}</a>` : nothing
+    const apps = this.#apps.data
+      ? html`<a class="btn" href=${href('/apps')}>${icon('plug')}${t('Connected apps')}</a>`
+      : nothing
     return html`${apps}<button type="button" class="btn ${this.#keys.data?.total === 0 ? '' : this.fresh ? '' : 'pri'}" @click=${() => this.setView({ new: '1' })}>${icon('plus')}${t('New key')}</button>`
   }
 
