@@ -39,7 +39,7 @@ const ANSWERS: Readonly<Record<string, (id: string) => Response | Promise<Respon
 }
 
 beforeAll(async () => {
-  folder = await makeTemp()
+  folder = await makeTemp('documents')
   const authority = new Authority(folder)
   site = Bun.serve({
     ...{ hostname: '127.0.0.1', port: 0, tls: authority.issue('site', 'IP:127.0.0.1') },
