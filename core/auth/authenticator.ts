@@ -10,6 +10,7 @@ import { credentialOf, wellFormed } from './credentials.ts'
 import type { FailedCredentials } from './failed-credentials.ts'
 import type { Revocations } from './revocations.ts'
 import type { SignIns } from './sign-ins.ts'
+import { TokenVerifiers } from './token-verifiers.ts'
 import { TOKEN_LEEWAY_MS, type Tokens } from './tokens.ts'
 
 const KEEP_MS = 30_000
@@ -28,6 +29,8 @@ export interface AuthenticatorDeps {
   }
   readonly bus: Pick<EventBus, 'on'>
   readonly failedCredentials: FailedCredentials
+  /** Default: none. */
+  readonly verifiers?: TokenVerifiers
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number
 }
@@ -59,6 +62,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
   dispose(): void
 } {
   const { tokens, revocations, signIns, registry, bus, failedCredentials, now = Date.now } = deps
+  const { verifiers = new TokenVerifiers() } = deps
   const kept = new SharedCache<string, Verified>({ maxSize: MAX_KEPT })
   const expected = new LRUCache<string, true>({ max: MAX_KEPT })
   const pending = new Map<string, Promise<Verified>>()
@@ -83,7 +87,10 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
   /** A look-up counts as a use by the credential's user. */
   const lookUp = (header: string): Verified | undefined => {
     const hit = kept.peek(header)
-    return hit && kept.get(hit.actor.userId, header)
+    if (!hit) return undefined
+    if (verifiers.isOpen(hit.actor.credential)) return kept.get(hit.actor.userId, header)
+    kept.delete(header)
+    return undefined
   }
 
   /** Verifies, again when rights changed meanwhile, and then caches the outcome. */
@@ -135,7 +142,13 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
   }
 
   const byToken = async (token: string) => {
-    const { userId, epoch, ...claims } = await tokens.verify(token)
+    const verified = await tokens.verify(token).catch(async (error: unknown) => {
+      const found = await verifiers.verify(token)
+      if (found) return found
+      throw error
+    })
+    if ('credential' in verified) return { ...verified, keyHash: null }
+    const { userId, epoch, ...claims } = verified
     if (await revocations.isRevoked(claims.familyId)) throw revoked()
     signIns.used(claims.familyId)
     const credential: Credential = { kind: 'session', ...claims }
@@ -172,7 +185,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     const change = changes
     const { actor, epoch, keyHash } = verified
     const { credential } = actor
-    if (now() >= endMs(credential)) return false
+    if (now() >= endMs(credential) || !verifiers.isOpen(credential)) return false
     if (credential.kind === 'session' && (await revocations.isRevoked(credential.familyId))) return false
     if (keyHash !== null && !isUnchanged(await registry.keys.byHash(keyHash), credential)) return false
     const user = await registry.users.byId(actor.userId)
@@ -227,7 +240,8 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     stillValid(actor) {
       const verified = known.get(actor)
       if (verified) {
-        if (verified.change === changes && verified.untilMs > now()) return true
+        const isOpen = verifiers.isOpen(actor.credential)
+        if (isOpen && verified.change === changes && verified.untilMs > now()) return true
         return isStillValid(verified)
       }
       // An actor that was not made here (the command line's own): its user must still match it.
@@ -255,6 +269,9 @@ function admit(
   beforePasswordChange: boolean,
 ): void {
   const { credential } = actor
+  if (credential.kind === 'oauth' && audience !== 'mcp') {
+    throw new HubError('token_wrong_audience', 'The token was made for a path under /mcp, and opens nothing else')
+  }
   if (audience === 'api' && credential.kind === 'key' && !opensApi(credential.scopes, method)) {
     throw new HubError('insufficient_scope', `This access key does not open the API for ${method}`, {
       hint: 'Use a key with scope "api", or "api:read" for reading.',
@@ -273,7 +290,7 @@ function opensApi(scopes: readonly KeyScope[], method: string): boolean {
 /** When a credential ends by itself, in milliseconds since 1970. */
 function endMs(credential: Credential): number {
   if (credential.kind === 'session') return credential.expiresAtMs + TOKEN_LEEWAY_MS
-  return credential.kind === 'key' && credential.expiresAtMs !== undefined
+  return credential.kind !== 'local' && credential.expiresAtMs !== undefined
     ? credential.expiresAtMs
     : Number.POSITIVE_INFINITY
 }

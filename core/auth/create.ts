@@ -13,6 +13,7 @@ import { createResetLinks, type ResetLinks } from './reset-links.ts'
 import { createRevocations, type Revocations } from './revocations.ts'
 import { createSignIns, type SignIns } from './sign-ins.ts'
 import { createSignInThrottle, type SignInThrottle } from './throttle.ts'
+import { TokenVerifiers } from './token-verifiers.ts'
 import { createTokens, type Tokens } from './tokens.ts'
 
 /** Dependencies of authentication on the rest of the hub. */
@@ -33,6 +34,7 @@ export interface Auth {
   readonly signIns: SignIns
   readonly resetLinks: ResetLinks
   readonly authenticator: Authenticator
+  readonly verifiers: TokenVerifiers
   readonly liveCredentials: LiveCredentials
   readonly failedCredentials: FailedCredentials
   readonly signInThrottle: SignInThrottle
@@ -47,7 +49,9 @@ export function createAuth({ secret, instanceId, registry, db, bus }: AuthDeps):
   const revocations = createRevocations(db, bus)
   const failedCredentials = createFailedCredentials()
   const signIns = createSignIns({ db, bus, revocations })
-  const authenticator = createAuthenticator({ tokens: issued, revocations, signIns, registry, bus, failedCredentials })
+  const verifiers = new TokenVerifiers()
+  const parts = { revocations, signIns, registry, bus, failedCredentials, verifiers }
+  const authenticator = createAuthenticator({ tokens: issued, ...parts })
   const tokens: Tokens = {
     ...issued,
     async issue(user, family) {
@@ -64,6 +68,7 @@ export function createAuth({ secret, instanceId, registry, db, bus }: AuthDeps):
     signIns,
     resetLinks: createResetLinks(db),
     authenticator,
+    verifiers,
     liveCredentials,
     failedCredentials,
     signInThrottle: createSignInThrottle(),

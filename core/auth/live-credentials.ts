@@ -1,5 +1,5 @@
 import type { HubError } from '../contract/errors.ts'
-import type { UserActor } from '../contract/records.ts'
+import type { Credential, UserActor } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Authenticator } from './api.ts'
 import { endedCredential, requireLive } from './ended-credential.ts'
@@ -138,6 +138,11 @@ export class LiveCredentials {
 
 /** Equal for actors that are valid or invalid together. An actor has another key after a change of its role. */
 function credentialKey({ userId, role, restricted, credential }: UserActor): string {
-  const id = credential.kind === 'session' ? credential.tokenId : credential.kind === 'key' ? credential.keyId : userId
-  return JSON.stringify([credential.kind, id, role, restricted ?? false])
+  return JSON.stringify([credential.kind, idOf(credential) ?? userId, role, restricted ?? false])
+}
+
+function idOf(credential: Credential): string | undefined {
+  if (credential.kind === 'oauth') return `${credential.grantId} ${credential.expiresAtMs}`
+  if (credential.kind === 'session') return credential.tokenId
+  return credential.kind === 'key' ? credential.keyId : undefined
 }

@@ -41,8 +41,8 @@ export interface PluginServers extends PluginRecords<ServerRecord> {
   view(actor: Actor, record: ServerRecord): object
 }
 
-/** A user, as plugins see it. */
-export type Person = Readonly<{ id: string; name: string; role: Role; disabled: boolean }>
+/** A user, as plugins see it. `epoch` rises when all credentials of the user are withdrawn, as by a new password. */
+export type Person = Readonly<{ id: string; name: string; role: Role; disabled: boolean; epoch: number }>
 
 /** The users. */
 export interface PluginPeople {
@@ -53,6 +53,9 @@ export interface PluginPeople {
 
 /** The hub's connection to a server. */
 export type StateInfo = Readonly<{ state: ConnectionState; reason?: { code: ErrorCode; message: string } }>
+
+/** Keeps an audit record `{plugin}.{word}`, for work outside of a request that has one by itself. */
+export type PluginAudit = (actor: Actor, word: string, target: string, ownerId: string) => void
 
 /** States of servers that the actor may see; `waitMs`: longest wait until the server is online or stays offline. */
 export interface PluginStates {
@@ -69,8 +72,11 @@ export interface PluginClient {
   close(): void
 }
 
-/** Requests in the rights that a user has now; rejects with `user_not_found` for one that is gone or disabled. */
-export type FetchFor = (userId: string) => GuardedFetch
+/**
+ * Requests in the rights that a user has now, or those of an ordinary user with `as`; rejects with `user_not_found` for one that
+ * is gone or disabled.
+ */
+export type FetchFor = (userId: string, as?: 'user') => GuardedFetch
 
 /** WebSockets in the rights that a user has when they are opened; rejects as {@link FetchFor} does. They end with the plugin. */
 export type DialFor = (userId: string) => GuardedDial

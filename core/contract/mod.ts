@@ -1,5 +1,6 @@
 /** The modules that a plugin may import, as `patchbay/contract`. */
 
+export * from './credential-points.ts'
 export * from './definition.ts'
 export * from './errors.ts'
 export * from './events.ts'

@@ -6,6 +6,7 @@ import type { GuardedFetch } from './fetch.ts'
 import type {
   DialFor,
   FetchFor,
+  PluginAudit,
   PluginClient,
   PluginPeople,
   PluginRecords,
@@ -39,6 +40,7 @@ export interface PluginLogger {
 /** The registry as a plugin sees it: every call takes the actor on whose behalf it is made. */
 export interface RegistryView {
   group(actor: Actor, owner: string | undefined, name: string): Promise<GroupRecord | undefined>
+  groupById(actor: Actor, groupId: string): Promise<GroupRecord | undefined>
   server(actor: Actor, serverId: string): Promise<ServerRecord | undefined>
   /** The server of exactly this owner, or the actor's own one of that name; undefined when the actor may not see it. */
   serverByName(actor: Actor, owner: string | undefined, name: string): Promise<ServerRecord | undefined>
@@ -95,6 +97,9 @@ export interface PluginContext<Config> {
   readonly states: PluginStates
   /** Opens a client at a path such as `/mcp/work`. */
   client(actor: UserActor, path: string): Promise<PluginClient>
+  readonly audit: PluginAudit
+  /** True when the hub listens on loopback addresses alone. */
+  isLocal(): boolean
   readonly fetchFor: FetchFor
   readonly dialFor: DialFor
   /** Opens a thread, 4 at most. `module`: absolute path or file: URL. */

@@ -1,3 +1,4 @@
+import type { Challenge, TokenVerifier } from './credential-points.ts'
 import type { JsonObject, JsonValue } from './json.ts'
 import type { BuiltPage, PageContribution } from './page.ts'
 import type { Actor, GroupRecord, LogRecord, ServerRecord, TransportName, UserActor } from './records.ts'
@@ -302,6 +303,8 @@ export interface ExtensionPoints {
   importSource: ImportSource
   routes: RouteContribution
   callTracer: CallTracer
+  tokenVerifier: TokenVerifier
+  challenge: Challenge
   page: PageContribution
   builtPage: BuiltPage
   serverTemplates: ServerTemplates

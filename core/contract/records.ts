@@ -26,7 +26,27 @@ export type Credential =
       readonly scopes: readonly KeyScope[]
       readonly expiresAtMs?: number
     }
+  | {
+      /** Issued by a plugin to a client that a user has agreed to. */
+      readonly kind: 'oauth'
+      /** Id of what the user agreed to, over all tokens. */
+      readonly grantId: string
+      readonly clientId: string
+      /** Name of the client, as the user saw it. */
+      readonly label: string
+      readonly scopes: readonly GrantScope[]
+      /** The address that the token is for, such as `https://hub.example/mcp/work`. */
+      readonly resource: string
+      readonly target: GrantTarget
+      readonly expiresAtMs: number
+    }
   | { readonly kind: 'local' }
+
+/** The rights of a client that a user has agreed to: `mcp:tools` includes `mcp:read`, which is everything but calls of tools. */
+export type GrantScope = 'mcp:tools' | 'mcp:read'
+
+/** The servers that such a client may use: all that the user owns, those of a group, or one. */
+export type GrantTarget = { readonly kind: 'all' } | { readonly kind: 'group' | 'server'; readonly id: string }
 
 /** A user, authenticated by a credential. Rights follow the user's row, never the credential's own claims. */
 export interface UserActor {

@@ -41,6 +41,8 @@ export interface RouteAnswer {
   readonly status?: number
   /** Sent as JSON. */
   readonly body?: JsonValue | object
+  /** In place of `body`: a page of HTML, without scripts and styles, which the content security policy forbids. */
+  readonly page?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -59,6 +61,8 @@ export interface PluginRoute<Params, Query, Body, Access extends RouteAccess> {
   readonly whole?: true
   /** The route reads a credential of its own: the hub authenticates nobody, and `headers` has all. Only with access `public`. */
   readonly ownCredential?: true
+  /** The route limits its callers by itself: requests do not count in the limit that callers without a credential have. */
+  readonly ownLimit?: true
   /** Takes any query, which is in `search` alone. */
   readonly anyQuery?: true
   /** Section of the API document. Default `plugins`. */

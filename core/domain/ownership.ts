@@ -38,7 +38,7 @@ export function keyIdOf({ credential }: Pick<UserActor, 'credential'>): string |
   return credential.kind === 'key' ? credential.keyId : undefined
 }
 
-/** The label of that key. */
+/** The label of that key, or the name of the client that a user has agreed to. */
 export function keyLabelOf({ credential }: Pick<UserActor, 'credential'>): string | undefined {
-  return credential.kind === 'key' ? credential.label : undefined
+  return credential.kind === 'key' || credential.kind === 'oauth' ? credential.label : undefined
 }

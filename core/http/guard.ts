@@ -25,6 +25,8 @@ export type GuardConfig = Pick<
 
 const FORWARDING = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'x-real-ip'] as const
 
+const WELL_KNOWN = /^\/\.well-known\/[a-z0-9-]+(?=\/)/
+
 /** Bytes of one request id; 16 hexadecimal digits, which a search for a pasted id takes for one word. */
 const ID_BYTES = 8
 /** Ids that are drawn at a time: asking the system for each would cost as much as a check. */
@@ -195,8 +197,15 @@ function last(header: string | null): string | undefined {
   return header?.split(',').at(-1)?.trim()
 }
 
+/**
+ * The path below the base path. A well-known path of something below it has the base path behind the name: it stands before the
+ * path of what it is about (RFC 8414, section 3.1; RFC 9728, section 3.1).
+ */
 function belowBase(path: string, basePath: string): string {
   if (path === basePath) return '/'
+  const name = WELL_KNOWN.exec(path)?.[0]
+  const rest = name === undefined ? undefined : path.slice(name.length)
+  if (rest === basePath || rest?.startsWith(`${basePath}/`)) return `${name}${rest.slice(basePath.length)}`
   if (path.startsWith(basePath) && path.charCodeAt(basePath.length) === 0x2f) return path.slice(basePath.length)
   throw new HubError('route_not_found', `Nothing is served here; the hub is mounted at ${basePath}/`)
 }

@@ -17,7 +17,7 @@ export function refuseOAuth(path: string): Response | undefined {
   const body = {
     error: metadata ? 'invalid_request' : 'access_denied',
     error_description:
-      'This hub takes access keys and offers no OAuth; none was sent, or the one sent is not known. ' +
+      'This hub takes access keys and offers no OAuth here; none was sent, or the one sent is not known. ' +
       'Make a key with POST /api/keys and send it as "Authorization: Bearer pb_..."',
   }
   return new Response(JSON.stringify(body), {

@@ -17,6 +17,7 @@ export interface DescribedRoute {
   readonly path: string
   readonly whole?: true
   readonly ownCredential?: true
+  readonly ownLimit?: true
   readonly anyQuery?: true
   readonly tag?: string
   readonly access: RouteAccess
@@ -184,10 +185,10 @@ function matched(pattern: string, path: string): Record<string, string> | undefi
 function schemaRoute(offered: PluginSchemaRoute, audit: Pick<AuditRegistry, 'record'>): RunnableRoute {
   const { plugin, described } = offered
   const path = fullPath(offered)
-  const { method, access, summary, tag = 'plugins', whole, ownCredential, anyQuery } = described
+  const { method, access, summary, tag = 'plugins', whole, ownCredential, ownLimit, anyQuery } = described
   return {
     ...{ path, method, access, summary, tag },
-    ...(whole ? { rated: true as const } : {}),
+    ...(whole && !ownLimit ? { rated: true as const } : {}),
     ...(ownCredential ? { ownCredential } : {}),
     ...(anyQuery ? { anyQuery } : {}),
     ...(described.query ? { query: z.record(z.string(), z.unknown()) } : {}),
@@ -226,12 +227,13 @@ function headersOf({ headers }: Request, isOwn: boolean): Readonly<Record<string
 }
 
 /** The answer as the hub sends it. Throws `internal` for one that no plugin may send. */
-function replyOf(plugin: string, { status = 200, body, headers = {} }: RouteAnswer): Reply {
+function replyOf(plugin: string, { status = 200, body, page, headers = {} }: RouteAnswer): Reply {
   const wrong = Object.keys(headers).find(name => !HEADER.test(name))
   if (wrong !== undefined || !Number.isInteger(status) || status < 200 || status > 599) {
     const what = wrong === undefined ? `the status ${status}` : `the header "${wrong}"`
     throw new HubError('internal', `The plugin "${plugin}" answered with ${what}, which it may not`)
   }
+  if (page !== undefined) return { status, headers, text: page, type: 'text/html; charset=utf-8' }
   return { status, headers, ...(body === undefined ? {} : { body }) }
 }
 

@@ -155,6 +155,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     ...{ loaded, config, store, registry, sealer, kinds, transports, bus, hubLog, marks, undo },
     custom: meters.custom,
   })
+  auth.verifiers.source = plugins.contributions('tokenVerifier')
   followSinks({ sinks: plugins.contributions('logSink'), bus, hubLog, undo })
   // After the plugins, since the valid content of an entry depends on its transport.
   await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })
@@ -204,6 +205,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     middlewares: () => everyContribution(plugins.contributions('mcpMiddleware')),
     watch: plugins.middlewares,
     toolSets: () => plugins.contributions('tools'),
+    challenge: () => firstContribution(plugins.contributions('challenge')),
     recordCall,
     requestEnded: (method, era, word) => meters.metrics.mcpRequest(method, era, word),
     tracer,

@@ -15,7 +15,7 @@ interface Parts
   > {
   readonly store: Store
   readonly registry: Registry
-  readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy'>
+  readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy' | 'host'>
 }
 
 /** The parts of the hub that plugins use. Plugins start before some of them exist. */
@@ -52,6 +52,10 @@ export class PluginServices implements HubServices {
 
   get dataDir(): string {
     return this.#parts.dataDir
+  }
+
+  get isLocal(): boolean {
+    return /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/i.test(this.#parts.config.host)
   }
 
   get formerPlaces(): HubServices['formerPlaces'] {

@@ -2,6 +2,7 @@ import type { Authenticator } from '../auth/api.ts'
 import type { LiveCredentials } from '../auth/live-credentials.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { within } from '../connections/within.ts'
+import type { Challenge } from '../contract/credential-points.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { CallTracer, GroupResolver, McpMiddleware, ToolSet } from '../contract/points.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
@@ -52,6 +53,8 @@ interface McpDeps {
   readonly upstreams: Upstreams
   readonly bus: EventBus
   readonly auth: Authenticator
+  /** Says how clients get a credential. Default: not at all. */
+  readonly challenge?: () => Challenge | undefined
   readonly credentials: Pick<LiveCredentials, 'watchAll' | 'require'>
   readonly sealer: Sealer & TokenSealer
   readonly marks: HubMarks
@@ -122,6 +125,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const endpoint = new HttpEndpoint({
     ...base,
     auth,
+    challenge: deps.challenge ?? (() => undefined),
     marks: deps.marks,
     principals,
     eras: new EraDispatcher(legacy.wire, legacy.posts, modern.wire, { bytes: deps.bytes, credentials }),

@@ -1,4 +1,5 @@
 import type { Authenticator } from '../auth/api.ts'
+import type { Challenge } from '../contract/credential-points.ts'
 import { HubError } from '../contract/errors.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { UserActor } from '../contract/records.ts'
@@ -12,7 +13,14 @@ import type { SseWire } from './legacy/wire-sse.ts'
 import { namesModernVersion } from './rpc/era.ts'
 import { errorResponse, RefusedMessage } from './rpc/http-errors.ts'
 import type { Refusals } from './rpc/refusals.ts'
-import { MESSAGES_PATH, type Principals, parseScopePath, ScopePaths, type ScopeTable } from './scope/paths.ts'
+import {
+  MESSAGES_PATH,
+  type Principals,
+  parseScopePath,
+  requireAddress,
+  ScopePaths,
+  type ScopeTable,
+} from './scope/paths.ts'
 import type { Scope } from './scope/scope.ts'
 
 interface HttpEndpointParts extends ReviveParts {
@@ -23,6 +31,7 @@ interface HttpEndpointParts extends ReviveParts {
   readonly eras: EraDispatcher
   readonly sse: SseWire
   readonly refusals: Refusals
+  readonly challenge: () => Challenge | undefined
   readonly log: PluginLogger
 }
 
@@ -40,21 +49,23 @@ export class HttpEndpoint {
     try {
       actor = this.#parts.auth.authenticate(request.headers, 'mcp', request.method, info)
     } catch (error) {
-      return this.#refused(error, request, info)
+      return this.#refused(error, request, path, info)
     }
     if (!(actor instanceof Promise)) return this.#enter(request, path, info, actor)
     return actor.then(
       known => this.#enter(request, path, info, known),
-      error => this.#refused(error, request, info),
+      error => this.#refused(error, request, path, info),
     )
   }
 
   #enter(request: Request, path: string, info: RequestInfo, actor: UserActor): Response | Promise<Response> {
     try {
       const answer = this.#known(request, path, info, actor)
-      return answer instanceof Promise ? answer.catch(error => this.#refusedTo(actor, error, request, info)) : answer
+      return answer instanceof Promise
+        ? answer.catch(error => this.#refusedTo(actor, error, request, path, info))
+        : answer
     } catch (error) {
-      return this.#refusedTo(actor, error, request, info)
+      return this.#refusedTo(actor, error, request, path, info)
     }
   }
 
@@ -81,6 +92,7 @@ export class HttpEndpoint {
       })
     const parsed = this.#paths.parse(path)
     if (!parsed) throw noScope(path)
+    requireAddress(actor, info.baseUrl, parsed, this.#paths)
     const era = namesModernVersion(request.headers) ? 'modern' : 'legacy'
     const scope = this.#parts.scopes.find(actor, principal, parsed, era)
     const handle = (found: Scope, own: Session | undefined) => {
@@ -103,6 +115,8 @@ export class HttpEndpoint {
   /** Handles `/sse…` and `/messages`. */
   #older(known: KnownRequest, path: string) {
     const { scopes, sse } = this.#parts
+    if (known.actor.credential.kind === 'oauth')
+      throw new HubError('token_wrong_audience', 'The token was made for a path under /mcp, and opens nothing else')
     if (path === MESSAGES_PATH) return sse.post(known)
     const parsed = parseScopePath(path, 'sse')
     if (!parsed) throw noScope(path)
@@ -110,18 +124,22 @@ export class HttpEndpoint {
     return scope instanceof Promise ? scope.then(found => sse.open(known, found)) : sse.open(known, scope)
   }
 
-  #refusedTo({ userId }: UserActor, error: unknown, request: Request, info: RequestInfo): Response {
-    return this.#refused(this.#parts.refusals.answerTo(userId, error), request, info)
+  #refusedTo({ userId }: UserActor, error: unknown, request: Request, path: string, info: RequestInfo): Response {
+    return this.#refused(this.#parts.refusals.answerTo(userId, error), request, path, info)
   }
 
-  #refused(thrown: unknown, request: Request, info: RequestInfo): Response {
+  #refused(thrown: unknown, request: Request, path: string, info: RequestInfo): Response {
     const error = thrown instanceof RefusedMessage ? thrown.error : thrown
     const { requestId } = info
     const { headers } = request
     if (!(error instanceof HubError))
       this.#parts.log.error('An MCP request failed inside the hub', { requestId, error: String(error) })
     const credential = headers.has('authorization')
-    return errorResponse(thrown, { requestId, credential, modern: namesModernVersion(headers) })
+    const challenged = path.startsWith('/mcp') ? this.#parts.challenge() : undefined
+    return errorResponse(thrown, {
+      ...{ requestId, credential, modern: namesModernVersion(headers) },
+      parameters: (status, message) => challenged?.parameters({ status, path, baseUrl: info.baseUrl, message }) ?? {},
+    })
   }
 }
 

@@ -1,6 +1,8 @@
 import type { LiveCredentials } from '../auth/live-credentials.ts'
 import { TokenBuckets } from '../auth/rate-limit.ts'
 import { HubError } from '../contract/errors.ts'
+import type { JsonValue } from '../contract/json.ts'
+import type { UserActor } from '../contract/records.ts'
 import type { ByteAccount, BytesInFlight } from '../domain/byte-account.ts'
 import { FairTurns } from '../domain/fair-turns.ts'
 import type { LegacyHandler } from './legacy/handler.ts'
@@ -10,7 +12,8 @@ import type { ScopedRequest } from './legacy/scoped-request.ts'
 import type { LegacyWire } from './legacy/wire.ts'
 import type { ModernWire } from './modern/wire.ts'
 import { isModern, namesModernVersion } from './rpc/era.ts'
-import { parseBody } from './rpc/rpc.ts'
+import { RefusedMessage } from './rpc/http-errors.ts'
+import { parseBody, readMessage } from './rpc/rpc.ts'
 
 /** Characters from which on a body is handled in a turn of its own. */
 const LARGE_BODY = 128 * 1024
@@ -102,8 +105,19 @@ export class EraDispatcher {
     if (!account.fits(text.length)) throw account.refusal(text.length)
     const weight = bodyWeight(text)
     const value = parseBody(text)
+    refuseCalls(scoped.actor, value)
     return isModern(value, scoped.request.headers)
       ? this.#modern.receive(scoped, value, weight)
       : this.#legacyHandler.receive(scoped, value, weight)
+  }
+}
+
+/** Throws `insufficient_scope` where a client calls a tool that its user has let read alone. */
+function refuseCalls({ credential }: UserActor, value: JsonValue): void {
+  if (credential.kind !== 'oauth' || credential.scopes.includes('mcp:tools')) return
+  for (const one of Array.isArray(value) ? value : [value]) {
+    const message = readMessage(one)
+    if (message.kind === 'request' && message.method === 'tools/call')
+      throw new RefusedMessage(message.id, new HubError('insufficient_scope', 'Calling tools was not granted'))
   }
 }

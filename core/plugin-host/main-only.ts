@@ -9,6 +9,8 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'toolRanker',
   'importSource',
   'callTracer',
+  'tokenVerifier',
+  'challenge',
   'bridge',
   'serverTemplates',
   'builtPage',

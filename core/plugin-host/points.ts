@@ -18,6 +18,8 @@ const HUB_POINTS = {
   bridge: true,
   routes: true,
   callTracer: true,
+  tokenVerifier: true,
+  challenge: true,
   notificationChannel: true,
   page: true,
   builtPage: true,

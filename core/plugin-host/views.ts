@@ -11,6 +11,7 @@ export function registryView(registry: Registry): RegistryView {
   const { servers, groups } = registry
   return {
     group: (actor, owner, name) => groups.find(actor, owner, name),
+    groupById: (actor, id) => groups.byId(actor, id),
     server: (actor, id) => servers.byId(actor, id),
     async serverByName(actor, owner, name) {
       const ownerName = owner ?? (actor.kind === 'user' ? actor.name : undefined)

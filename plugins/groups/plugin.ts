@@ -16,7 +16,7 @@ export default definePlugin({
     const { registry } = context
     context.contribute('groupResolver', 'groups', {
       async resolve(actor, owner, name) {
-        if (owner === undefined && name === '') return everything(registry, actor)
+        if (owner === undefined && name === '') return (await chosen(registry, actor)) ?? everything(registry, actor)
         return (await group(registry, actor, owner, name)) ?? (await oneServer(registry, actor, owner, name))
       },
     })
@@ -51,8 +51,7 @@ async function group(
 ): Promise<ResolvedGroup | undefined> {
   const found = await registry.group(actor, owner, name)
   if (!found || !reachable(actor, found) || !opened(actor, { groupId: found.id })) return undefined
-  const members = await registry.usableMembers(actor, found)
-  return { kind: 'group', group: found, servers: members.map(({ server }) => server) }
+  return withMembers(registry, actor, found)
 }
 
 async function oneServer(
@@ -63,6 +62,28 @@ async function oneServer(
 ): Promise<ResolvedGroup | undefined> {
   const server = await registry.serverByName(actor, owner, name)
   if (!server || !reachable(actor, server) || !opened(actor, { serverId: server.id })) return undefined
+  return serverAlone(server)
+}
+
+/** The group or server that a user has chosen for a client at the address of all servers; undefined: all servers. */
+async function chosen(registry: RegistryView, actor: Actor): Promise<ResolvedGroup | undefined> {
+  if (actor.kind !== 'user' || actor.credential.kind !== 'oauth') return undefined
+  const { target } = actor.credential
+  if (target.kind === 'all') return undefined
+  if (target.kind === 'server') {
+    const server = await registry.server(actor, target.id)
+    return server && reachable(actor, server) ? serverAlone(server) : undefined
+  }
+  const found = await registry.groupById(actor, target.id)
+  return found && reachable(actor, found) ? withMembers(registry, actor, found) : undefined
+}
+
+async function withMembers(registry: RegistryView, actor: Actor, found: GroupRecord): Promise<ResolvedGroup> {
+  const members = await registry.usableMembers(actor, found)
+  return { kind: 'group', group: found, servers: members.map(({ server }) => server) }
+}
+
+function serverAlone(server: ServerRecord): ResolvedGroup {
   return { kind: 'server', group: asGroup(server.id, server, [server]), servers: [server] }
 }
 

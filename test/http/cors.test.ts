@@ -20,6 +20,7 @@ let admin: Client
 
 beforeAll(async () => {
   hub = await startHub({
+    settings: { mcpServers: {}, plugins: [{ use: 'oauth-server', enabled: false }] },
     env: {
       ...{ ALLOWED_ORIGINS: `${PAGE},http://127.0.0.1:1` },
       ...{ ADMIN_ADDRESSES: '127.0.0.1', PUBLIC_URL: 'https://hub.example/below' },
@@ -198,7 +199,7 @@ describe('an answer', () => {
   })
 })
 
-describe('OAuth', () => {
+describe('without the plugin of sign-in by clients', () => {
   test.each([
     ['GET', '/.well-known/oauth-protected-resource', 404],
     ['GET', '/.well-known/oauth-protected-resource/mcp/any', 404],
@@ -214,6 +215,18 @@ describe('OAuth', () => {
     const body = (await answer.json()) as Record<string, string>
     expect(Object.keys(body)).toEqual(['error', 'error_description'])
     expect(body.error_description).toContain('This hub takes access keys')
+  })
+
+  test('a 401 names no metadata, and the API has no route of it', async () => {
+    const answer = await fetch(`${hub.url}/mcp/g`, { method: 'POST', headers: { authorization: 'Bearer pb_wrong' } })
+    expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([
+      401,
+      'Bearer realm="patchbay", error="invalid_token"',
+    ])
+    await answer.body?.cancel()
+    for (const path of ['/api/oauth/grants', '/api/admin/oauth/clients'])
+      expect((await admin.request('GET', path)).json.code).toBe('route_not_found')
+    expect((await admin.ok('GET', '/api/openapi.json')).paths).not.toHaveProperty('/token')
   })
 
   test('a client that tries OAuth after a 401 tells its user that the key is not known', async () => {

@@ -139,7 +139,9 @@ function holds(answer: Answer, row: McpRow): void {
     expect(error.data).toMatchObject({ requestId: expect.any(String), hint: expect.any(String) })
   }
   if (row.status === 401)
-    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer realm="patchbay"(, error="invalid_token")?$/)
+    expect(answer.headers.get('www-authenticate')).toMatch(
+      /^Bearer realm="patchbay"(, error="invalid_token")?(?:, scope="mcp:tools", resource_metadata="http[^"]+")?$/,
+    )
   if (row.status === 405) expect(answer.headers.get('allow')).toBeTruthy()
   if (row.status === 415) expect(answer.headers.get('accept')).toBe('application/json')
 }

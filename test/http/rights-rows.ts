@@ -200,11 +200,15 @@ export const HELD_ELSEWHERE: readonly string[] = [
   ...['PUT', 'PATCH'].map(method => `${method} /api/assistant/endpoints/{ref}`),
   ...['test', 'token', 'reconnect'].map(verb => `POST /api/assistant/endpoints/{ref}/${verb}`),
   'POST /api/keys',
+  // test/plugins/oauth-server tests these.
+  ...['/api/oauth/requests', '/api/oauth/decisions', '/token', '/register'].map(path => `POST ${path}`),
   'POST /api/keys/{id}/rotate',
 ]
 
 /** Routes that write, and start, change or enable nothing that runs. */
 export const HARMLESS: readonly string[] = [
+  'DELETE /api/oauth/grants/{id}',
+  'POST /revoke',
   ...['setup', 'auth/login', 'auth/logout', 'auth/refresh', 'auth/password', 'auth/reset'].map(
     path => `POST /api/${path}`,
   ),

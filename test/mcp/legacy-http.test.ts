@@ -182,7 +182,7 @@ describe('P-04 a wrong Host or Origin', () => {
 })
 
 describe('P-05 401', () => {
-  test('P-05 is a plain Bearer challenge, the same for names that do not exist', async () => {
+  test('P-05 is a Bearer challenge that names the metadata, the same for names that do not exist', async () => {
     const ask = (path: string, headers: Record<string, string> = {}) =>
       fetch(`${hub.url}${path}`, {
         method: 'POST',
@@ -192,7 +192,9 @@ describe('P-05 401', () => {
     for (const path of ['/mcp', '/mcp/g', '/mcp/@bert/g', '/mcp/no-such']) {
       const { status, headers, body } = await refusal(ask(path))
       expect([status, body.error?.code, body.error?.data?.code]).toEqual([401, -32600, 'unauthenticated'])
-      expect(headers.get('www-authenticate')).toBe('Bearer realm="patchbay"')
+      expect(headers.get('www-authenticate')).toBe(
+        `Bearer realm="patchbay", scope="mcp:tools", resource_metadata="${hub.url}/.well-known/oauth-protected-resource${path}"`,
+      )
     }
     const refused = await refusal(ask('/mcp/g', { authorization: 'Bearer pb_wrong' }))
     expect(refused.status).toBe(401)

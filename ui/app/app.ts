@@ -45,6 +45,8 @@ export class PbApp extends PbElement {
     // The set-up continues after its first step has created the account.
     const setup = document.documentElement.dataset.setup === 'open' && (!user || router.place.path === '/setup')
     if (user && user.mustChangePassword !== true && !setup) {
+      if (router.place.path === '/consent')
+        return this.#lazy(import('../pages/consent/page.ts'), html`<pb-consent></pb-consent>`)
       return this.#lazy(import('./frame.ts'), html`<pb-frame></pb-frame>`)
     }
     if (setup) return this.#lazy(import('../pages/setup/page.ts'), html`<pb-setup></pb-setup>`)

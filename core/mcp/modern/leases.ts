@@ -3,7 +3,7 @@ import { LIMITS } from '../../config/limits.ts'
 import type { SessionBinding } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import type { ServerRecord, UserActor } from '../../contract/records.ts'
+import type { Credential, ServerRecord, UserActor } from '../../contract/records.ts'
 import { declaredApps } from '../../domain/client-capabilities.ts'
 import { MODERN_VERSION } from '../../domain/era.ts'
 import { canBeAsked, needsOwnConnection, type ServerFace } from '../../domain/session-scope.ts'
@@ -188,8 +188,13 @@ function longestParked({ slots }: Pool): LeaseHolder | undefined {
  */
 function identity({ actor, clientName, clientVersion, capabilities }: LeaseClient): readonly JsonValue[] {
   const { userId, credential } = actor
-  const by = credential.kind === 'key' ? credential.keyId : credential.kind === 'session' ? credential.familyId : ''
-  return [userId, by, clientName, clientVersion ?? null, capabilities]
+  return [userId, idOf(credential), clientName, clientVersion ?? null, capabilities]
+}
+
+function idOf(credential: Credential): string {
+  if (credential.kind === 'oauth') return credential.grantId
+  if (credential.kind === 'session') return credential.familyId
+  return credential.kind === 'key' ? credential.keyId : ''
 }
 
 /** The capabilities for server requests, and MCP Apps, in a fixed order of keys. */

@@ -25,6 +25,8 @@ interface ErrorPlace {
   readonly credential: boolean
   /** True when the request belongs to the era without GET and DELETE. */
   readonly modern: boolean
+  /** Parameters of the challenge besides the realm and the error. */
+  parameters(status: 401 | 403, message: string): Readonly<Record<string, string>>
 }
 
 /** An error as HTTP status and JSON-RPC body. */
@@ -34,7 +36,14 @@ export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
   const headers = new Headers({ 'content-type': 'application/json', 'cache-control': 'no-store' })
   switch (error.status) {
     case 401:
-      headers.set('www-authenticate', challenge(place.credential))
+      headers.set(
+        'www-authenticate',
+        challenge(place.credential ? 'invalid_token' : undefined, place.parameters(401, error.message)),
+      )
+      break
+    case 403:
+      if (error.code === 'insufficient_scope')
+        headers.set('www-authenticate', challenge('insufficient_scope', place.parameters(403, error.message)))
       break
     case 405:
       if (place.modern) headers.set('allow', 'POST')
@@ -56,9 +65,12 @@ export function errorResponse(thrown: unknown, place: ErrorPlace): Response {
 }
 
 /**
- * The challenge of RFC 6750, the same for paths that exist and paths that do not. It names no resource metadata (RFC
- * 9728), since that would send clients into an OAuth sign-in that the hub does not offer.
+ * The challenge of RFC 6750, the same for paths that exist and paths that do not. Without `parameters` it names no resource
+ * metadata (RFC 9728), since that would send clients into a sign-in that the hub does not offer.
  */
-function challenge(credential: boolean): string {
-  return `Bearer realm="patchbay"${credential ? ', error="invalid_token"' : ''}`
+function challenge(error: string | undefined, parameters: Readonly<Record<string, string>>): string {
+  const all = { realm: 'patchbay', ...(error === undefined ? {} : { error }), ...parameters }
+  return `Bearer ${Object.entries(all)
+    .map(([name, value]) => `${name}="${value.replaceAll('"', '%22')}"`)
+    .join(', ')}`
 }

@@ -1,6 +1,6 @@
 import { HubError } from '../../contract/errors.ts'
 import type { GroupResolver, ResolvedGroup } from '../../contract/points.ts'
-import type { Credential, ServerRecord, UserActor } from '../../contract/records.ts'
+import type { Credential, GrantTarget, ServerRecord, UserActor } from '../../contract/records.ts'
 import type { Era } from '../../domain/era.ts'
 import { bothNames } from '../../domain/tools/tool-shape.ts'
 import { normalForm } from '../../transport-kit/normal-form.ts'
@@ -87,6 +87,7 @@ export class Principals {
 }
 
 function opening(credential: Credential): string {
+  if (credential.kind === 'oauth') return `grant:${credential.grantId} ${credential.scopes.join(' ')}`
   if (credential.kind !== 'key' || credential.scopes.includes('mcp')) return '*'
   const parts: string[] = []
   for (const scope of credential.scopes) {
@@ -97,12 +98,29 @@ function opening(credential: Credential): string {
 }
 
 function opens(credential: Credential, resolved: ResolvedGroup): boolean {
+  if (credential.kind === 'oauth') return isTarget(credential.target, resolved)
   if (credential.kind !== 'key') return true
   return credential.scopes.some(scope => {
     if (typeof scope === 'string') return scope === 'mcp'
     if ('groupId' in scope) return resolved.kind !== 'all' && scope.groupId === resolved.group.id
     return resolved.kind === 'server' && resolved.servers.some(server => server.id === scope.serverId)
   })
+}
+
+function isTarget(target: GrantTarget, { kind, group, servers }: ResolvedGroup): boolean {
+  if (target.kind !== kind) return false
+  return target.kind === 'all' || (kind === 'group' ? group.id : servers[0]?.id) === target.id
+}
+
+/**
+ * Throws `token_wrong_audience` for a token that a plugin issued for another address than this one. `base`: the hub's address;
+ * `path`: below it, parsed.
+ */
+export function requireAddress({ credential }: UserActor, base: string, path: ScopePath, paths: ScopePaths): void {
+  if (credential.kind !== 'oauth') return
+  const { resource } = credential
+  if (resource.startsWith(`${base}/`) && paths.parse(resource.slice(base.length))?.normal === path.normal) return
+  throw new HubError('token_wrong_audience', 'The token was made for another address than this one')
 }
 
 /** The members of a group with their aliases. `headers`: which of the caller's headers each server gets. */
@@ -260,7 +278,11 @@ export class ScopeTable {
     const { view } = path
     if (view !== undefined && !this.#parts.toolSets.hasView(view)) return undefined
     const found = await resolver.resolve(actor, path.owner, path.name)
-    if (!found || !opens(actor.credential, found)) return undefined
+    if (!found || !opens(actor.credential, found)) {
+      if (actor.credential.kind !== 'oauth') return undefined
+      // The client signs in again: another group or server may have the name by now.
+      throw new HubError('token_wrong_audience', 'The token was made for a group or server that is not here any more')
+    }
     const resolved = toResolvedScope(found, await this.#headersFor(actor, found.servers))
     return view === undefined ? resolved : { ...resolved, view }
   }

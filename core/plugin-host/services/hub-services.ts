@@ -2,6 +2,7 @@ import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { GuardedDial, GuardedFetch } from '../../contract/fetch.ts'
 import type {
+  PluginAudit,
   PluginClient,
   PluginPeople,
   PluginRecords,
@@ -111,6 +112,11 @@ function noteFor({ audit }: HubParts['registry'], { name: plugin }: ServedPlugin
   }
 }
 
+/** Audit records of a plugin. */
+export function pluginAudit({ registry: { audit } }: HubParts, { name }: ServedPlugin): PluginAudit {
+  return (actor, word, target, ownerId) => audit.record(actor, { action: `${name}.${word}`, target, ownerId })
+}
+
 /** Work that is shown before it is done. What was made has audit records that name the plugin. */
 export function pluginPlanning({ registry: { audit }, planning }: HubParts, { name: plugin }: ServedPlugin): Planning {
   return (what, read) => {
@@ -137,7 +143,9 @@ export function pluginPeople({ registry: { users } }: HubParts): PluginPeople {
   return {
     async byId(userId) {
       const found = await users.byId(userId)
-      return found && { id: found.id, name: found.name, role: found.role, disabled: found.disabled }
+      if (!found) return undefined
+      const { id, name, role, disabled, tokenEpoch: epoch } = found
+      return { id, name, role, disabled, epoch }
     },
     async actor(userId): Promise<UserActor | undefined> {
       const found = await users.byId(userId)
@@ -217,9 +225,11 @@ function resultOf(outcome: Outcome): JsonObject {
 export function fetchFor({ registry, addresses, instanceId }: HubParts, { signal }: ServedPlugin) {
   const of = (role: Role): GuardedFetch => createGuardedFetch({ rights: addresses(role), instanceId, signal })
   const fetches: Readonly<Record<Role, GuardedFetch>> = { admin: of('admin'), user: of('user') }
-  return (userId: string): GuardedFetch =>
-    async (url, request) =>
-      fetches[await roleOf(registry, userId)](url, request)
+  return (userId: string, as?: 'user'): GuardedFetch =>
+    async (url, request) => {
+      const role = await roleOf(registry, userId)
+      return fetches[as ?? role](url, request)
+    }
 }
 
 /** WebSockets in the rights that a user has when they are opened. */

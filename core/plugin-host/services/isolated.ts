@@ -29,6 +29,8 @@ const OF_MAIN = [
   'systemSettings',
   'states',
   'client',
+  'audit',
+  'isLocal',
   'fetchFor',
   'dialFor',
   'thread',

@@ -46,8 +46,8 @@ export function openRoute(route: AnyRoute): OpenRoute {
     return [status, { description, ...written, ...record, ...(example === undefined ? {} : { example }) }]
   })
   const { method, path, access, summary, bodyLimit, rawBody, timeoutMs, audit } = route
-  const { whole, ownCredential, anyQuery, tag } = route
-  const options = { bodyLimit, rawBody, timeoutMs, audit, whole, ownCredential, anyQuery, tag }
+  const { whole, ownCredential, ownLimit, anyQuery, tag } = route
+  const options = { bodyLimit, rawBody, timeoutMs, audit, whole, ownCredential, ownLimit, anyQuery, tag }
   const given = Object.entries(options).filter(([, value]) => value !== undefined)
   return {
     described: {
@@ -70,10 +70,11 @@ export function openRoute(route: AnyRoute): OpenRoute {
 }
 
 function problemOf(route: AnyRoute): string | undefined {
-  const { method, path, access, summary, answers, audit = 'a', whole, ownCredential } = route
+  const { method, path, access, summary, answers, audit = 'a', whole, ownCredential, ownLimit } = route
   if (!METHODS.includes(method)) return `its method is none of ${METHODS.join(', ')}`
   if (!(whole ? WHOLE_PATH : PATH).test(path)) return 'its path is not of the form /words/{name}'
   if (ownCredential && access !== 'public') return 'it reads its own credential, so that its access is "public"'
+  if (ownLimit && !ownCredential) return 'it has a limit of its own without reading credentials of its own'
   if (!ACCESS.includes(access)) return `its access is none of ${ACCESS.join(', ')}`
   if (typeof summary !== 'string' || summary === '') return 'it has no summary'
   if (Object.keys(answers ?? {}).length === 0) return 'it names no answer'

@@ -7,6 +7,7 @@ import {
   dialFor,
   fetchFor,
   type HubParts,
+  pluginAudit,
   pluginClient,
   pluginGroups,
   pluginPeople,
@@ -28,6 +29,8 @@ export interface HubServices extends HubParts, RecordParts {
   readonly store: Store
   readonly settings: KeptIn
   readonly dataDir: string
+  /** True when the hub listens on loopback addresses alone. */
+  readonly isLocal: boolean
   /** Earlier places of secrets, by bundled plugin. */
   readonly formerPlaces: Readonly<Record<string, FormerPlaces>>
   /** The hub's settings that hold at this moment, by key. */
@@ -95,7 +98,9 @@ export function mainServices(parts: ServiceParts): Services {
     states: made(() => pluginStates(hub())),
     thread: module => threads.open(module),
     client: async (actor, path) => pluginClient(hub(), plugin, actor, path),
-    fetchFor: userId => (url, request) => requests()(userId)(url, request),
+    audit: (...record) => pluginAudit(hub(), plugin)(...record),
+    isLocal: () => hub().isLocal,
+    fetchFor: (userId, as) => (url, request) => requests()(userId, as)(url, request),
     dialFor: userId => (url, request) => sockets()(userId)(url, request),
     tables() {
       if (!definition.migrations) throw new Error(`Plugin "${name}" has no migrations, so that it has no tables`)

@@ -1,5 +1,6 @@
 import { addServer } from './add-server.ts'
 import { alerts } from './alerts.ts'
+import { apps } from './apps.ts'
 import { assistant } from './assistant.ts'
 import { audit } from './audit.ts'
 import { chart } from './chart.ts'
@@ -28,6 +29,7 @@ import { users } from './users.ts'
 export const templates: Record<string, string> = {
   ...addServer,
   ...alerts,
+  ...apps,
   ...assistant,
   ...audit,
   ...chart,

@@ -1,0 +1,28 @@
+import type { TokenVerifier, VerifiedToken } from '../contract/credential-points.ts'
+import type { Credential } from '../contract/records.ts'
+
+/** The plugins that verify tokens of their own. The hub authenticates before it has plugins: `source` is set later. */
+export class TokenVerifiers {
+  source: ReadonlyMap<string, TokenVerifier> = new Map()
+  readonly #verifiedBy = new WeakMap<Credential, TokenVerifier>()
+
+  /** The first outcome. Rejects with the error of the verifier whose token it is. */
+  async verify(token: string): Promise<VerifiedToken | undefined> {
+    for (const verifier of this.source.values()) {
+      const found = await verifier.verify(token)
+      if (!found) continue
+      this.#verifiedBy.set(found.credential, verifier)
+      return found
+    }
+    return undefined
+  }
+
+  /** True for credentials of the hub itself, and for one of a plugin that runs still and has not ended it. */
+  isOpen(credential: Credential): boolean {
+    if (credential.kind !== 'oauth') return true
+    const by = this.#verifiedBy.get(credential)
+    if (!by || by.hasEnded(credential)) return false
+    for (const verifier of this.source.values()) if (verifier === by) return true
+    return false
+  }
+}
