@@ -194,4 +194,13 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   template_unusable: 'a template has no variant that can run here, or not the one that was named',
   market_unavailable: 'a source of the market was never read, or is switched off',
   template_integrity: 'the last error of a source, where `sha256` of its configuration is not that of what came',
+  authorization_invalid:
+    'the address at which a client begins a sign-in has a parameter that is missing, twice there, or wrong',
+  flow_unknown: 'a sign-in of a client is older than ten minutes, or came in at another address of the hub',
+  redirect_mismatch: 'a client asks for its answer at an address that it has not registered',
+  request_decided: 'a second decision on a sign-in of a client',
+  client_refused: 'the document of a client cannot be read or is not valid, or nobody knows its id',
+  client_blocked: 'a sign-in of a client that an administrator has blocked',
+  client_not_found: 'a client that is not listed',
+  grant_not_found: 'a connected app that you do not have',
 }
