@@ -141,6 +141,7 @@ describe('an inline document', () => {
       'reset_link',
     ])
       await db.schema.dropTable(table).execute()
+    await db.schema.dropTable('waiting_row').execute()
     await db.schema.dropTable('openapi_document_part').execute()
     await db.schema.dropTable('openapi_document').execute()
     await db.schema.dropTable('server_catalog_part').execute()
