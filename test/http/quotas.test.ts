@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { LIMITS } from '../../core/config/limits.ts'
+import { bundledPlugins } from '../../core/hub/bundled.ts'
 import type { Answer } from '../support/client.ts'
 import { beyondCore } from '../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, PASSWORD, send, startHub } from '../support/hub.ts'
@@ -71,8 +72,14 @@ async function refused(answer: Answer, path: string, status: number, code: strin
 
 test('GET /api/limits lists every limit with value and unit, and what the caller uses of those of a user', async () => {
   const { items } = await alice.ok('GET', '/api/limits')
-  expect(items.map((item: { name: string }) => item.name)).toEqual(Object.keys(LIMITS))
-  for (const { name, value, unit, used: own } of items) {
+  const ofPlugins = bundledPlugins.flatMap(({ name, limits = {} }) => Object.keys(limits).map(limit => [name, limit]))
+  expect(ofPlugins).toContainEqual(['oauth-server', 'grantsPerUser'])
+  expect(items.map((item: { name: string; plugin?: string }) => [item.plugin, item.name])).toEqual([
+    ...Object.keys(LIMITS).map(name => [undefined, name]),
+    ...ofPlugins,
+  ])
+  for (const { name, value, unit, used: own, plugin } of items) {
+    if (plugin !== undefined) continue
     expect([name, value]).toEqual([name, LIMITS[name as keyof typeof LIMITS]])
     expect([name, ['bytes', 'ms', 'count'].includes(unit)]).toEqual([name, true])
     // A rate has no present use that could be shown.
