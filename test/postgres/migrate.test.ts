@@ -50,6 +50,15 @@ function comparable(tables: ReadonlyMap<string, readonly Row[]>): Record<string,
   return Object.fromEntries(texts.sort())
 }
 
+/** The same before and after a move: rows of plugins' tables wait for their plugins then. Their content has tests of its own. */
+function moved(tables: Record<string, string>): Record<string, string> {
+  const isOfPlugin = (table: string): boolean => table === 'waiting_row' || table.startsWith('plugin_')
+  const rows = Object.entries(tables).filter(([table]) => isOfPlugin(table))
+  const waiting = rows.reduce((sum, [, text]) => sum + Number.parseInt(text, 10), 0)
+  const others = Object.entries(tables).filter(([table]) => !isOfPlugin(table))
+  return { ...Object.fromEntries(others), 'rows of plugins': String(waiting) }
+}
+
 function inSqlite(path: string): Record<string, string> {
   const database = new Database(path, { readonly: true })
   const names = (database.prepare("select name from sqlite_schema where type = 'table'").all() as { name: string }[])
@@ -147,7 +156,8 @@ test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys an
   expect([there.code, there.stderr]).toEqual([0, ''])
   const { tables, aside } = JSON.parse(there.stdout)
   expect(tables.server).toEqual({ rows: SERVERS, digest: expect.stringMatching(/^[0-9a-f]{64}$/) })
-  expect(await inPostgres(databaseUrl)).toEqual(before)
+  expect(moved(await inPostgres(databaseUrl))).toEqual(moved(before))
+  expect(moved(before)['rows of plugins']).not.toBe('0')
   expect(await readdir(aside)).toContain('patchbay.db')
 
   // Without DATABASE_URL, the hub does not serve the old rows by mistake.
@@ -171,7 +181,7 @@ test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys an
   const back = await inFolder(folder, ['migrate', '--from', 'postgres', '--to', 'sqlite'], { env })
   expect([back.code, back.stderr]).toEqual([0, ''])
   expect(back.stdout).toContain('equal by digest')
-  expect(inSqlite(join(dataDir, 'patchbay.db'))).toEqual(middle)
+  expect(moved(inSqlite(join(dataDir, 'patchbay.db')))).toEqual(moved(middle))
   expect(await inPostgres(databaseUrl)).toEqual(middle)
   if (extent(true, false)) return
   hub = await startHub({ folder, timeoutMs: 60_000 })
