@@ -200,6 +200,16 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
     growth('config', [500, 9_000], n => ({ use: './plugins/none.ts', config: map(n, at => [`c${at}`, 1]) })),
     growth('limits', [500, 9_000], n => ({ use: './plugins/none.ts', limits: map(n, at => [`l${at}`, 1]) })),
   ],
+  'POST /api/admin/oauth/clients': [
+    growth('addresses', [500, 9_000], n => ({ name: 'c', redirectUris: many(n, at => `https://c.example/${at}`) })),
+  ],
+  'PATCH /api/admin/oauth/clients/{id}': [
+    growth('addresses', [500, 9_000], n => ({ redirectUris: many(n, at => `https://c.example/${at}`) })),
+  ],
+  'POST /api/oauth/decisions': [
+    growth('scopes', [500, 9_000], n => ({ request: 'r', allow: true, scopes: many(n, () => 'mcp:read') })),
+    growth('a long request', [16_000, 900_000], n => ({ request: 'r'.repeat(n), allow: true })),
+  ],
   'POST /api/groups/{ref}/tools/{tool}': [
     growth('arguments', [500, 9_000], n => map(n, at => [`k${at}`, at])),
     growth('a long argument', [LIMITS.bodyBytes / 16, LIMITS.bodyBytes * 0.9], n => ({ text: 'x'.repeat(n) })),

@@ -201,4 +201,9 @@ export const STORING_NOTHING: Readonly<Record<string, string>> = {
   'POST /api/assistant/endpoints/{ref}/reconnect': 'changes the state alone',
   'POST /api/logs/search': 'reads',
   'POST /api/plugins/hosted-keys/test': 'a trial, which is not saved',
+  'POST /api/oauth/requests': 'reads',
+  'POST /api/oauth/decisions': 'grantsPerUser; a row of each decision is kept for ten minutes',
+  'POST /register': 'nothing: the id of the client holds what it has registered',
+  'POST /token': 'changes the row of a grant',
+  'POST /revoke': 'removes the row of a grant',
 }
