@@ -67,8 +67,10 @@ export class AnswerReader {
     )
   }
 
-  #deliverJson(post: Post, text: string): void {
+  #deliverJson(post: Post, body: string): void {
     const { id } = post
+    // A byte order mark is no part of the JSON (RFC 8259, section 8.1).
+    const text = body.startsWith('\uFEFF') ? body.slice(1) : body
     if (id === undefined || post.over) return
     post.open = false
     if (!answersRequest(text, id) && !isUnnamedError(text))

@@ -177,6 +177,46 @@ test('a next cursor that is empty or a number is used, and of any other the rest
   await admin.ok('DELETE', '/api/servers/paged')
 })
 
+test('a list that is null or comes alone is read; an answer without one is named as a fault of the server', async () => {
+  const list = [{ name: 'a', inputSchema: { type: 'object' } }]
+  const forms: Readonly<Record<string, readonly [answer: unknown, tools: number, says: RegExp | undefined]>> = {
+    nulls: [{ tools: null }, 0, undefined],
+    alone: [list, 1, undefined],
+    nothing: [{}, 0, /has no list "tools"/],
+    map: [{ tools: { a: {} } }, 0, /has no list "tools"/],
+  }
+  for (const [name, [answer, tools, says]] of Object.entries(forms)) {
+    const env = { PAGES: JSON.stringify({ null: answer }) }
+    await admin.ok('POST', '/api/servers', { name, ...sharedFixture('odd-forms', env) })
+    await online(admin, [name])
+    const { items, warnings = [] } = await admin.ok('GET', `/api/servers/${name}/tools`)
+    expect([name, items.length, warnings.join()]).toEqual([
+      name,
+      tools,
+      says ? expect.stringMatching(says) : expect.not.stringContaining('list'),
+    ])
+    expect(warnings.join()).not.toContain('The hub failed')
+    await admin.ok('DELETE', `/api/servers/${name}`)
+  }
+})
+
+test('an output schema that clients cannot compile costs no list', async () => {
+  const listed = (a: unknown, at: number) => ({
+    ...{ name: `t${at}`, inputSchema: { type: 'object' } },
+    outputSchema: { type: 'object', properties: { a } },
+  })
+  const wrong = [{ type: 'strng' }, { $ref: '#/none' }, { pattern: '(' }, { $ref: 'https://elsewhere.example/a' }]
+  const LISTED = JSON.stringify([...wrong, { required: true }, { type: 'string' }].map(listed))
+  await admin.ok('POST', '/api/servers', { name: 'schemas', ...sharedFixture('odd-forms', { LISTED }) })
+  await online(admin, ['schemas'])
+  const client = await admin.mcp('/mcp/schemas')
+  const { tools } = await client.listTools()
+  expect(tools.map(({ outputSchema }) => outputSchema !== undefined)).toEqual([...Array(5).fill(false), true])
+  const { warnings } = await admin.ok('GET', '/api/servers/schemas/tools')
+  expect(warnings.join()).toContain('"t0" in outputSchema')
+  await admin.ok('DELETE', '/api/servers/schemas')
+})
+
 test('over REST a result is what the server wrote', async () => {
   const result = {
     content: [

@@ -3,6 +3,7 @@ import { cutShort } from '../../../domain/cut-short.ts'
 import { isPlainObject } from '../../../domain/json/exact-json.ts'
 import type { ListKind } from '../../protocol.ts'
 import { annotations, COMMON, flag, type Keep, listOf, mend, object, oneOf, shape, size, text } from './keep.ts'
+import { schemaFault } from './schema-fault.ts'
 
 /** An item that was read, or the reason why it is left out. */
 export type ReadItem =
@@ -43,9 +44,14 @@ const inputSchema: Keep = value => {
   return either ? objectSchema({ ...value, type: 'object' }) : undefined
 }
 
-/** From 2026-07-28 on its root may be of any type; legacy clients only get schemas of type object. */
-const outputSchema: Keep = value =>
-  isPlainObject(value) && value.type === 'object' ? objectSchema(value) : object(value)
+/**
+ * From 2026-07-28 on its root may be of any type; legacy clients only get schemas of type object. One that clients cannot compile is
+ * removed: with it they would refuse the whole list.
+ */
+const outputSchema: Keep = value => {
+  const kept = isPlainObject(value) && value.type === 'object' ? objectSchema(value) : object(value)
+  return isPlainObject(kept) && schemaFault(kept) === undefined ? kept : undefined
+}
 
 const ARGUMENTS = listOf(shape({ name: text, title: text, description: text, required: flag }, ['name']))
 

@@ -1,3 +1,4 @@
+import { HubError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { members, valueEnd } from '../members.ts'
 import { RawResult } from '../own-requests.ts'
@@ -15,25 +16,30 @@ export interface ListPage {
   readonly items: Iterable<JsonValue | RawResult>
 }
 
-/** Reads one list result; throws an Error that says what is wrong with it. */
+/** Reads one list result. Throws `upstream_protocol` with what is wrong with it. */
 export function listPage(result: JsonValue | RawResult, member: string): ListPage {
   if (!(result instanceof RawResult)) {
-    const items = isJsonObject(result) ? result[member] : undefined
-    if (!isJsonObject(result) || !Array.isArray(items)) throw new Error(`the answer has no list "${member}"`)
+    // Some servers answer with the list alone, or with null for an empty one.
+    if (Array.isArray(result)) return { rest: {}, items: result }
+    const items = isJsonObject(result) ? (result[member] ?? (member in result ? [] : undefined)) : undefined
+    if (!isJsonObject(result) || !Array.isArray(items)) throw noList(member)
     return { rest: result, items }
   }
   const { text } = result
   const all = members(text)
   const list = all.findLast(({ key }) => key === member)
-  if (!list || !/^\s*\[/.test(text.slice(list.valueFrom, list.valueFrom + 64)))
-    throw new Error(`the answer has no list "${member}"`)
+  if (!list || !/^\s*\[/.test(text.slice(list.valueFrom, list.valueFrom + 64))) throw noList(member)
   const rest = all.filter(({ key }) => key !== member).map(({ from, to }) => text.slice(from, to))
   if (rest.reduce((sum, each) => sum + each.length, 0) > REST_CHARACTERS)
-    throw new Error(`the answer has more than ${REST_CHARACTERS} characters beside its list`)
+    throw new HubError('upstream_protocol', `The answer has more than ${REST_CHARACTERS} characters beside its list`)
   return {
     rest: JSON.parse(`{${rest.join(',')}}`) as JsonObject,
     items: elements(text, text.indexOf('[', list.valueFrom) + 1),
   }
+}
+
+function noList(member: string): HubError {
+  return new HubError('upstream_protocol', `The answer has no list "${member}", though the server says that it has one`)
 }
 
 /** The elements of the array whose first character is at `from`, each as its text. The text must be valid JSON. */
