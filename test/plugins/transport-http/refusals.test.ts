@@ -133,6 +133,16 @@ describe('streamable HTTP refusals', () => {
     expect(open.failures).toEqual([])
   })
 
+  test('reads a JSON answer behind a byte order mark', async () => {
+    await using server = await scripted((socket, id) => {
+      const body = `\uFEFF${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } })}`
+      answer(socket, '200 OK\r\ncontent-type: application/json', body)
+    })
+    await using open = await openLink(server.url)
+    await open.initialize()
+    expect((await open.request(2, 'tools/call', CALL)).result).toEqual({ content: [] })
+  })
+
   test.each([
     ['an answer to another call', '{"jsonrpc":"2.0","id":99,"result":{}}'],
     ['a request', '{"jsonrpc":"2.0","id":2,"method":"ping"}'],
