@@ -269,7 +269,7 @@ function admit(
   beforePasswordChange: boolean,
 ): void {
   const { credential } = actor
-  if (credential.kind === 'oauth' && audience !== 'mcp') {
+  if (credential.kind === 'grant' && audience !== 'mcp') {
     throw new HubError('token_wrong_audience', 'The token was made for a path under /mcp, and opens nothing else')
   }
   if (audience === 'api' && credential.kind === 'key' && !opensApi(credential.scopes, method)) {

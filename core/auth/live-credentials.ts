@@ -142,7 +142,7 @@ function credentialKey({ userId, role, restricted, credential }: UserActor): str
 }
 
 function idOf(credential: Credential): string | undefined {
-  if (credential.kind === 'oauth') return `${credential.grantId} ${credential.expiresAtMs}`
+  if (credential.kind === 'grant') return `${credential.grantId} ${credential.expiresAtMs}`
   if (credential.kind === 'session') return credential.tokenId
   return credential.kind === 'key' ? credential.keyId : undefined
 }

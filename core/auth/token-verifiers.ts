@@ -19,7 +19,7 @@ export class TokenVerifiers {
 
   /** True for credentials of the hub itself, and for one of a plugin that runs still and has not ended it. */
   isOpen(credential: Credential): boolean {
-    if (credential.kind !== 'oauth') return true
+    if (credential.kind !== 'grant') return true
     const by = this.#verifiedBy.get(credential)
     if (!by || by.hasEnded(credential)) return false
     for (const verifier of this.source.values()) if (verifier === by) return true

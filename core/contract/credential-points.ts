@@ -1,7 +1,7 @@
 import type { Credential } from './records.ts'
 
 /** A credential that a plugin has issued. */
-export type GrantedCredential = Extract<Credential, { kind: 'oauth' }>
+export type GrantedCredential = Extract<Credential, { kind: 'grant' }>
 
 /** The outcome of a check of a token. */
 export interface VerifiedToken {

@@ -16,7 +16,7 @@ export interface PluginRecords<Found, Listed = Found> {
   remove(actor: Actor, ref: string): Promise<void>
 }
 
-/** What goes with the change of a server. */
+/** Options of a change of a server. */
 export interface ServerWrite {
   /** The template that the server follows from now on, in the form of the point `serverTemplates`. Absent: unchanged. */
   readonly template?: JsonObject
@@ -26,6 +26,7 @@ export interface ServerWrite {
   readonly audit?: Readonly<{ action?: string; detail: JsonObject; request?: AuditedRequest }>
 }
 
+/** Fields of a request that an audit record has. */
 export type AuditedRequest = Readonly<Record<'requestId' | 'clientAddress', string>>
 /** The servers. */
 export interface PluginServers extends PluginRecords<ServerRecord> {

@@ -28,7 +28,7 @@ export type Credential =
     }
   | {
       /** Issued by a plugin to a client that a user has agreed to. */
-      readonly kind: 'oauth'
+      readonly kind: 'grant'
       /** Id of what the user agreed to, over all tokens. */
       readonly grantId: string
       readonly clientId: string

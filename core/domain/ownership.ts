@@ -40,5 +40,5 @@ export function keyIdOf({ credential }: Pick<UserActor, 'credential'>): string |
 
 /** The label of that key, or the name of the client that a user has agreed to. */
 export function keyLabelOf({ credential }: Pick<UserActor, 'credential'>): string | undefined {
-  return credential.kind === 'key' || credential.kind === 'oauth' ? credential.label : undefined
+  return credential.kind === 'key' || credential.kind === 'grant' ? credential.label : undefined
 }

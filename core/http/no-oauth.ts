@@ -7,7 +7,7 @@ const OAUTH_PATH =
 const METADATA = '/.well-known/'
 
 /**
- * The response to a request for OAuth, which the hub does not support; undefined for any other path. It has OAuth's
+ * The response to a request for OAuth, while no plugin answers it; undefined for any other path. It has OAuth's
  * error format (RFC 6749, 5.2), which clients print: 404 for metadata, so that they stop looking, and 403 for the
  * endpoints. It is the same for any name, so that it does not reveal which groups exist.
  */

@@ -115,7 +115,7 @@ export class HttpEndpoint {
   /** Handles `/sse…` and `/messages`. */
   #older(known: KnownRequest, path: string) {
     const { scopes, sse } = this.#parts
-    if (known.actor.credential.kind === 'oauth')
+    if (known.actor.credential.kind === 'grant')
       throw new HubError('token_wrong_audience', 'The token was made for a path under /mcp, and opens nothing else')
     if (path === MESSAGES_PATH) return sse.post(known)
     const parsed = parseScopePath(path, 'sse')

@@ -114,7 +114,7 @@ export class EraDispatcher {
 
 /** Throws `insufficient_scope` where a client calls a tool that its user has let read alone. */
 function refuseCalls({ credential }: UserActor, value: JsonValue): void {
-  if (credential.kind !== 'oauth' || credential.scopes.includes('mcp:tools')) return
+  if (credential.kind !== 'grant' || credential.scopes.includes('mcp:tools')) return
   for (const one of Array.isArray(value) ? value : [value]) {
     const message = readMessage(one)
     if (message.kind === 'request' && message.method === 'tools/call')

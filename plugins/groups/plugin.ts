@@ -67,7 +67,7 @@ async function oneServer(
 
 /** The group or server that a user has chosen for a client at the address of all servers; undefined: all servers. */
 async function chosen(registry: RegistryView, actor: Actor): Promise<ResolvedGroup | undefined> {
-  if (actor.kind !== 'user' || actor.credential.kind !== 'oauth') return undefined
+  if (actor.kind !== 'user' || actor.credential.kind !== 'grant') return undefined
   const { target } = actor.credential
   if (target.kind === 'all') return undefined
   if (target.kind === 'server') {

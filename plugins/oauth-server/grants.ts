@@ -63,7 +63,7 @@ export interface GrantDeps {
   ended(grant: GrantRow, why: 'grant_ended' | 'grant_replayed'): void
 }
 
-/** What users have agreed to: codes and refresh tokens, and their ends. */
+/** Stores the grants of users, issues their codes and refresh tokens, and ends them. */
 export class Grants {
   readonly #deps: GrantDeps
 

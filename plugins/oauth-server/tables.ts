@@ -1,13 +1,13 @@
 import type { GrantScope, Migration, PluginTables } from 'patchbay/contract'
 
-/** What a user has agreed to for one client. Times are ISO 8601 UTC. */
+/** A grant: one user lets one client in. Times are ISO 8601 UTC. */
 export interface GrantRow {
   id: string
   user_id: string
   client_id: string
   client_name: string
   client_kind: ClientKind
-  /** How the client proves itself at `/token`. */
+  /** The client's method of authentication at `/token`. */
   client_method: ClientMethod
   redirect_host: string
   /** Address of the hub when it was made, which is the issuer of its tokens. */
@@ -60,7 +60,7 @@ export interface OAuthTables {
 
 /** The origin of what the hub knows about a client. */
 export type ClientKind = 'document' | 'registered' | 'listed'
-/** How a client proves itself at `/token`. */
+/** A method of authentication of clients at `/token`. */
 export type ClientMethod = 'none' | 'client_secret_post' | 'client_secret_basic' | 'private_key_jwt'
 /** The tables, as the parts of the plugin use them. */
 export type Tables = PluginTables<OAuthTables>

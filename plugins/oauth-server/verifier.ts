@@ -34,7 +34,7 @@ export function tokenVerifier(tokens: AccessTokens, grants: Grants, ended: Ended
       if (!grant || !isSame)
         throw new HubError('token_revoked', 'What the user agreed to has ended', { hint: 'Sign in again.' })
       const credential: GrantedCredential = {
-        ...{ kind: 'oauth', grantId, clientId, label: grant.client_name, scopes, resource, expiresAtMs },
+        ...{ kind: 'grant', grantId, clientId, label: grant.client_name, scopes, resource, expiresAtMs },
         target: targetOf(grant),
       }
       return { userId, epoch, credential }

@@ -311,7 +311,7 @@ test('a restore brings the rows of plugins back', async () => {
   await hub.stop({ keep: true })
   const restored = await inFolder(hub.folder, ['restore', join(hub.folder, 'b.backup'), '--replace'])
   expect(restored.stderr).toBe('')
-  // What the API has added holds until the next start.
+  // A plugin that the API has added is gone after a restart, unless the settings file has it.
   const plugins = [{ use: './plugins/library/plugin.ts', isolate: false }]
   hub = await startHub({ folder: hub.folder, settings: { mcpServers: {}, plugins } })
   admin = await hub.signIn('admin')

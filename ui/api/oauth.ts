@@ -3,7 +3,7 @@ import { api, segment } from './client.ts'
 /** Rights of a client: `mcp:tools` includes `mcp:read`. */
 export type GrantScope = 'mcp:tools' | 'mcp:read'
 
-/** What a client may open. */
+/** The servers that a client may use. */
 export interface GrantTarget {
   readonly kind: 'all' | 'group' | 'server'
   readonly id?: string
@@ -50,7 +50,7 @@ export interface OAuthClient {
   readonly blocked: boolean
 }
 
-/** How a listed client proves itself. */
+/** A method of authentication of a listed client. */
 export type ClientMethod = 'none' | 'client_secret_post' | 'client_secret_basic'
 
 interface NewClient {

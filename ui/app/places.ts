@@ -16,7 +16,7 @@ export interface PlaceDefinition {
   /** The place in the rail that is marked instead of this one. */
   readonly within?: string
   readonly adminOnly?: true
-  /** Of a plugin: the console has it while that runs. */
+  /** It belongs to a plugin, and is shown only while the plugin runs. */
   readonly ofPlugin?: true
   /** Second key behind `g`. */
   readonly key?: string

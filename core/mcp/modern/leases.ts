@@ -192,7 +192,7 @@ function identity({ actor, clientName, clientVersion, capabilities }: LeaseClien
 }
 
 function idOf(credential: Credential): string {
-  if (credential.kind === 'oauth') return credential.grantId
+  if (credential.kind === 'grant') return credential.grantId
   if (credential.kind === 'session') return credential.familyId
   return credential.kind === 'key' ? credential.keyId : ''
 }

@@ -87,7 +87,7 @@ export class Principals {
 }
 
 function opening(credential: Credential): string {
-  if (credential.kind === 'oauth') return `grant:${credential.grantId} ${credential.scopes.join(' ')}`
+  if (credential.kind === 'grant') return `grant:${credential.grantId} ${credential.scopes.join(' ')}`
   if (credential.kind !== 'key' || credential.scopes.includes('mcp')) return '*'
   const parts: string[] = []
   for (const scope of credential.scopes) {
@@ -98,7 +98,7 @@ function opening(credential: Credential): string {
 }
 
 function opens(credential: Credential, resolved: ResolvedGroup): boolean {
-  if (credential.kind === 'oauth') return isTarget(credential.target, resolved)
+  if (credential.kind === 'grant') return isTarget(credential.target, resolved)
   if (credential.kind !== 'key') return true
   return credential.scopes.some(scope => {
     if (typeof scope === 'string') return scope === 'mcp'
@@ -117,7 +117,7 @@ function isTarget(target: GrantTarget, { kind, group, servers }: ResolvedGroup):
  * `path`: below it, parsed.
  */
 export function requireAddress({ credential }: UserActor, base: string, path: ScopePath, paths: ScopePaths): void {
-  if (credential.kind !== 'oauth') return
+  if (credential.kind !== 'grant') return
   const { resource } = credential
   if (resource.startsWith(`${base}/`) && paths.parse(resource.slice(base.length))?.normal === path.normal) return
   throw new HubError('token_wrong_audience', 'The token was made for another address than this one')
@@ -279,7 +279,7 @@ export class ScopeTable {
     if (view !== undefined && !this.#parts.toolSets.hasView(view)) return undefined
     const found = await resolver.resolve(actor, path.owner, path.name)
     if (!found || !opens(actor.credential, found)) {
-      if (actor.credential.kind !== 'oauth') return undefined
+      if (actor.credential.kind !== 'grant') return undefined
       // The client signs in again: another group or server may have the name by now.
       throw new HubError('token_wrong_audience', 'The token was made for a group or server that is not here any more')
     }

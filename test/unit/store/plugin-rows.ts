@@ -71,7 +71,7 @@ export async function moved(from: Store, to: Store): Promise<void> {
   const names = (await to.db.introspection.getTables()).map(({ name }) => name)
   expect(names.filter(name => name.startsWith('plugin_books'))).toEqual([])
 
-  // What another user owned is gone before the plugin starts.
+  // The user of one row is removed before the plugin starts.
   await to.db.deleteFrom('user').where('id', '=', 'bob').execute()
   const lost: number[] = []
   await migrateOwn('books', BOTH, to, rows => lost.push(rows))
