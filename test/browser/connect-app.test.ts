@@ -37,7 +37,6 @@ test('someone who is not signed in signs in first, decides, and the answer goes 
   await page.getByLabel('Which servers may it use?').selectOption({ label: 'group work' })
   await page.getByLabel('call tools as you').uncheck()
   expect(await axe(tab)).toEqual([])
-  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/consent.png` })
   const [request] = await Promise.all([
     page.waitForRequest(one => new URL(one.url()).pathname === '/health'),
     page.getByRole('button', { name: 'Allow' }).click(),
@@ -52,14 +51,12 @@ test('what is connected is seen in Chinese and on a phone, and ended', async () 
   const chinese = await openTab(browser, hub, admin, { language: 'zh', theme: 'dark' })
   await chinese.page.goto(app.url('/mcp/work').href)
   await chinese.page.getByRole('heading', { name: '允许“Raw”使用此中枢？' }).waitFor()
-  if (process.env.SHOTS) await chinese.page.screenshot({ path: `${process.env.SHOTS}/consent-zh.png` })
   expect(await axe(chinese)).toEqual([])
   await chinese.close()
   const tab = await openTab(browser, hub, admin, PHONE)
   const { page } = tab
   await page.goto(`${hub.url}/apps`)
   await page.getByRole('button', { name: 'Disconnect Raw' }).first().waitFor()
-  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/apps-phone.png` })
   expect(await axe(tab)).toEqual([])
   const { items } = await admin.ok('GET', '/api/oauth/grants')
   await page.getByRole('button', { name: 'Disconnect Raw' }).first().click()
@@ -84,7 +81,6 @@ test('an administrator lists an app, and blocks one', async () => {
   await page.getByRole('button', { name: 'Block Raw' }).first().click()
   await page.getByRole('button', { name: 'Block', exact: true }).last().click()
   await page.getByRole('button', { name: 'Unblock Raw' }).waitFor()
-  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/clients.png`, fullPage: true })
   expect(await axe(tab)).toEqual([])
   await tab.close()
 })
@@ -94,6 +90,5 @@ test('a request that is not one says so, and sends nothing', async () => {
   await tab.page.goto(`${hub.url}/consent?request=AAAA`)
   await tab.page.getByRole('heading', { name: 'This app cannot be connected' }).waitFor()
   await tab.page.getByText('flow_unknown').waitFor()
-  if (process.env.SHOTS) await tab.page.screenshot({ path: `${process.env.SHOTS}/refused.png` })
   await tab.close()
 })
