@@ -1,5 +1,6 @@
 /** The modules that a plugin may import, as `patchbay/contract`. */
 
+export * from './credentials.ts'
 export * from './definition.ts'
 export * from './errors.ts'
 export * from './events.ts'

@@ -9,6 +9,7 @@ import importClients from '../../plugins/import-clients/plugin.ts'
 import marketBundled from '../../plugins/market-bundled/plugin.ts'
 import marketJson from '../../plugins/market-json/plugin.ts'
 import marketRegistry from '../../plugins/market-registry/plugin.ts'
+import oauthClient from '../../plugins/oauth-client/plugin.ts'
 import otlp from '../../plugins/otlp/plugin.ts'
 import rankEmbeddings from '../../plugins/rank-embeddings/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
@@ -55,6 +56,7 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   sinkSearch,
   otlp,
   hostedKeys,
+  oauthClient,
 ]
 
 /** Former names of bundled plugins in settings files, with the configuration in its present form. */

@@ -2,6 +2,7 @@ import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
 import type { Role } from '../contract/records.ts'
 import { type AddressRights, addressRights } from '../domain/address.ts'
+import { publicBase } from '../http/guard.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { HubServices } from '../plugin-host/services/services.ts'
 import type { Registry } from '../registry/api.ts'
@@ -10,7 +11,7 @@ import type { Store } from '../store/open.ts'
 interface Parts extends Pick<HubServices, 'dataDir' | 'variable' | 'instanceId' | 'formerPlaces' | 'sealer' | 'kinds'> {
   readonly store: Store
   readonly registry: Registry
-  readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy'>
+  readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy' | 'publicUrl' | 'basePath'>
 }
 
 /** The parts of the hub that plugins use. Plugins start before some of them exist. */
@@ -19,6 +20,8 @@ export class PluginServices implements HubServices {
   connections: Upstreams | undefined
   endpoint: McpEndpoint | undefined
   plans: ReturnType<HubServices['planning']>
+  /** Where the hub listens. */
+  listens = ''
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -60,5 +63,9 @@ export class PluginServices implements HubServices {
   readonly upstreams = (): Upstreams | undefined => this.connections
   readonly mcp = (): McpEndpoint | undefined => this.endpoint
   readonly planning = (): ReturnType<HubServices['planning']> => this.plans
+  readonly address = (): string => {
+    const { publicUrl, basePath } = this.#parts.config
+    return publicUrl === undefined ? this.listens : publicBase(publicUrl, basePath)
+  }
   readonly addresses = (role: Role): AddressRights => addressRights(this.#parts.config, role === 'admin')
 }

@@ -9,6 +9,7 @@ const HUB_POINTS: Readonly<Record<keyof ExtensionPoints, true>> = {
   transport: true,
   logSink: true,
   headerProvider: true,
+  credentialSource: true,
   mcpMiddleware: true,
   groupResolver: true,
   tools: true,

@@ -1,7 +1,7 @@
-import type { ErrorCode } from '../../core/contract/errors.ts'
+import type { HubErrorCode } from '../../core/contract/codes.ts'
 
 /** When each code is answered: a column of docs/reference/errors.md. */
-export const OCCASIONS: Readonly<Record<ErrorCode, string>> = {
+export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   header_duplicate: 'Host, Origin, Authorization or Content-Type came twice',
   credentials_conflict: '`Authorization` and `x-auth-token` hold different tokens',
   token_in_url: 'the query has `token` or `access_token`',

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs'
 import { LIMITS } from '../../core/config/limits.ts'
 import { VARIABLES } from '../../core/config/variables.ts'
 import type { ServerPhase } from '../../core/connections/server/machine/server-events.ts'
-import { ERROR_CODES, FIELD_CODES } from '../../core/contract/codes.ts'
-import type { ErrorCode } from '../../core/contract/errors.ts'
+import { ERROR_CODES, FIELD_CODES, type HubErrorCode } from '../../core/contract/codes.ts'
 import type { PluginEventName } from '../../core/contract/events.ts'
 import { REMEDIES } from '../../core/contract/remedies.ts'
 import { LIVE_EVENTS, TOPICS } from '../../core/http/live/live-events.ts'
@@ -33,7 +32,7 @@ export function variableNames(): readonly string[] {
 
 function errorsPage(): string {
   const codes = Object.entries(ERROR_CODES) as [
-    ErrorCode,
+    HubErrorCode,
     { status: number; title: string; retry?: true; rpc?: number },
   ][]
   const rows = codes.map(([code, entry]) => {

@@ -20,10 +20,12 @@ import { fromWireError } from '../../transport-kit/wire-error.ts'
 export interface HubParts {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'audit'>
   /** Undefined until the hub has begun, which is after the plugins. */
-  upstreams(): Pick<Upstreams, 'status' | 'settled' | 'restart'> | undefined
+  upstreams(): Pick<Upstreams, 'status' | 'settled' | 'restart' | 'credentialChanged'> | undefined
   mcp(): Pick<McpEndpoint, 'openPath'> | undefined
   planning(): { readonly plans: Plans; readonly records: MovingKinds } | undefined
   addresses(role: Role): AddressRights
+  /** See `PluginContext`. */
+  address(): string
   /** Appended to requests, so that a hub recognizes one that returns to it. */
   readonly instanceId: string
 }
@@ -135,6 +137,12 @@ export function pluginStates({ registry, upstreams }: HubParts): PluginStates {
       await servers.setEnabled(actor, qualified, true)
       begun(upstreams()).restart(record.id)
     },
+    async target(serverId) {
+      const { settings, ownerId } = await servers.effective(serverId)
+      const { name, transport, config } = settings
+      return { id: serverId, ownerId, name, transport, config }
+    },
+    credentialChanged: (serverId, userId, change) => upstreams()?.credentialChanged(serverId, userId, change),
   }
 }
 

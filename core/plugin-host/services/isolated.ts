@@ -27,6 +27,7 @@ const OF_MAIN = [
   'people',
   'planned',
   'states',
+  'address',
   'client',
   'fetchFor',
   'dialFor',

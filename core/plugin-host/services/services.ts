@@ -83,6 +83,7 @@ export function mainServices(parts: ServiceParts): Services {
     groups: made(() => pluginGroups(hub(), plugin)),
     people: made(() => pluginPeople(hub())),
     planned: (what, read) => pluginPlanning(hub(), plugin)(what, read),
+    address: () => hub().address(),
     states: made(() => pluginStates(hub())),
     thread: module => threads.open(module),
     client: async (actor, path) => pluginClient(hub(), plugin, actor, path),

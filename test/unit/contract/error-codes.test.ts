@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ERROR_CODES, FIELD_CODES } from '../../../core/contract/codes.ts'
+import { ERROR_CODES, FIELD_CODES, type HubErrorCode } from '../../../core/contract/codes.ts'
 import { type ErrorCode, HubError } from '../../../core/contract/errors.ts'
 import { REMEDIES, remedyOf } from '../../../core/contract/remedies.ts'
 import { rpcError } from '../../../core/domain/rpc-error.ts'
@@ -10,7 +10,7 @@ import { OCCASIONS } from '../../support/error-occasions.ts'
 import { readSources } from '../../support/source.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
-const CODES = Object.keys(ERROR_CODES) as ErrorCode[]
+const CODES = Object.keys(ERROR_CODES) as HubErrorCode[]
 
 /** Every code that core or a plugin names outside the tables, written out or as `${kind}_not_found`. */
 function namedCodes(): Set<string> {

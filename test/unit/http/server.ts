@@ -83,7 +83,14 @@ export async function startHttp(
     bundles: { list: async () => [] },
     customMetrics: { list: () => [] },
     consoleFolder: join(import.meta.dir, 'no-console'),
-    pluginRoutes: { free: () => undefined, of: () => [], whole: () => [], all: () => [], records: () => [], limits: () => ({}) },
+    pluginRoutes: {
+      free: () => undefined,
+      of: () => [],
+      whole: () => [],
+      all: () => [],
+      records: () => [],
+      limits: () => ({}),
+    },
     config: {
       host: '127.0.0.1',
       port: 0,

@@ -1,7 +1,7 @@
-import type { ErrorCode } from '../../../../core/contract/errors.ts'
+import type { HubErrorCode } from '../../../../core/contract/codes.ts'
 
 /** Advice about each error in Chinese, by code. */
-export const hints: Readonly<Record<ErrorCode, string>> = {
+export const hints: Readonly<Record<HubErrorCode, string>> = {
   header_duplicate: '该请求头只发送一次。',
   credentials_conflict: '只发送一份凭据，放在 Authorization 中。',
   token_in_url: '请改用 Authorization 请求头，并视该凭据为已泄露。',

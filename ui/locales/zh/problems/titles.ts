@@ -1,10 +1,10 @@
-import type { ErrorCode } from '../../../../core/contract/errors.ts'
+import type { HubErrorCode } from '../../../../core/contract/codes.ts'
 
 /**
  * Texts of errors in Chinese, by code. `{name}` is a member of the problem, `{detail}` the hub's own sentence, for errors whose
  * text needs it. Text in brackets is left out if the problem lacks one of its values.
  */
-export const titles: Readonly<Record<ErrorCode, string>> = {
+export const titles: Readonly<Record<HubErrorCode, string>> = {
   header_duplicate: '同一请求头出现了两次',
   credentials_conflict: '一次请求带了两份不同的凭据',
   token_in_url: '网址中带有凭据',
