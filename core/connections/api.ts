@@ -1,4 +1,5 @@
 import type { CredentialChange } from '../contract/credentials.ts'
+import type { ErrorKind } from '../contract/definition.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Role, ServerRecord, TransportName } from '../contract/records.ts'
@@ -207,6 +208,8 @@ export interface Failed {
   readonly message: string
   readonly retryAfterSeconds?: number
   readonly connectUrl?: string
+  /** The meaning of a plugin's own code. */
+  readonly own?: ErrorKind
 }
 
 /** `note` is for the record of the call. `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the response, never re-encoded. */

@@ -173,7 +173,7 @@ function offeredMethod(issuer: AuthorizationServer, wanted: readonly ClientMetho
 /** The error for an issuer that gave no answer, or none that says anything. */
 export function unreachable({ error }: Errors, issuer: string, cause: unknown): HubError {
   const why = cause instanceof HubError ? cause.message : typeof cause === 'string' ? cause : 'it did not answer'
-  return error('issuer_unreachable', `${issuer} could not be asked: ${why}`, { cause, retryAfterSeconds: 5 })
+  return error('issuer_unreachable', `${issuer} could not be asked: ${why}`, { cause, data: { retryAfterSeconds: 5 } })
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> {

@@ -67,7 +67,7 @@ export class Connect {
     const flow = this.flows.begin({
       ...{ userId: actor.userId, serverId: found.id, server: `${found.ownerName}~${found.name}` },
       ...{ issuer, client, redirectUri, resource, scopes, sendsResource: oauth?.omitsResource !== true },
-      widens: before?.state === 'active' && scopes.some(scope => !asked.includes(scope)),
+      widens: before?.state === 'active',
     })
     return { flow, authorizeUrl: await authorizeUrl(endpoint, flow) }
   }
@@ -146,6 +146,9 @@ export class Connect {
   /** Throws `issuer_mismatch` for an answer of another issuer, whose text is not shown, and `sign_in_denied` for an error. */
   #checked({ issuer, client, state }: Flow, parameters: URLSearchParams): URLSearchParams {
     const { error } = this.#context
+    const doubled = [...new Set(parameters.keys())].find(name => parameters.getAll(name).length > 1)
+    if (doubled !== undefined)
+      throw error('sign_in_denied', `The answer of ${issuer.issuer} has several "${doubled.slice(0, 40)}"`)
     try {
       return validateAuthResponse(issuer, { client_id: client.id }, parameters, state)
     } catch (cause) {

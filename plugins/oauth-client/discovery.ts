@@ -151,7 +151,7 @@ async function reached<T>({ error }: Errors, what: string, asking: Promise<T>): 
     return await asking
   } catch (cause) {
     const why = cause instanceof HubError ? cause.message : 'it did not answer'
-    throw error('issuer_unreachable', `${what} could not be read: ${why}`, { cause, retryAfterSeconds: 5 })
+    throw error('issuer_unreachable', `${what} could not be read: ${why}`, { cause, data: { retryAfterSeconds: 5 } })
   }
 }
 

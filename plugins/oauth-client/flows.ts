@@ -20,7 +20,7 @@ export interface Flow {
   readonly resource: string
   readonly sendsResource: boolean
   readonly scopes: readonly string[]
-  /** It asks for more than the user has granted before. */
+  /** The user is signed in there already, and grants it again. */
   readonly widens: boolean
   readonly expiresAtMs: number
   outcome: { readonly state: 'waiting' | 'done' | 'failed'; readonly code?: string }

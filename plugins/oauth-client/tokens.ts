@@ -129,7 +129,9 @@ export function readTokens({ error }: Errors, issuer: string, status: number, te
   if (refusal !== undefined) throw new TokenRefusal(refusal)
   const access = textOf(answer.access_token)
   if (status < 200 || status > 299 || access === undefined)
-    throw error('issuer_unreachable', `${issuer} answered with HTTP ${status} and no token`, { retryAfterSeconds: 5 })
+    throw error('issuer_unreachable', `${issuer} answered with HTTP ${status} and no token`, {
+      data: { retryAfterSeconds: 5 },
+    })
   const type = textOf(answer.token_type) ?? 'bearer'
   if (type.toLowerCase() !== 'bearer')
     throw error('issuer_unusable', `${issuer} gives tokens of the type "${type.slice(0, 40)}", not "Bearer"`)

@@ -16,7 +16,7 @@ declare module 'patchbay/contract' {
     resource_mismatch: never
     pkce_unsupported: never
     issuer_unusable: never
-    issuer_unreachable: never
+    issuer_unreachable: { retryAfterSeconds: number }
     client_needed: { redirectUri: string }
     client_refused: never
     token_too_large: never

@@ -28,13 +28,24 @@ export class Issuer {
   /** While true every request to the token endpoint is answered with 503. */
   down = false
 
-  private constructor(server: Server, url: string, { tokenLife = 3_600, registers = true, clients = [] }: IssuerOptions) {
+  private constructor(
+    server: Server,
+    url: string,
+    { tokenLife = 3_600, registers = true, clients = [] }: IssuerOptions,
+  ) {
     this.#server = server
     this.url = url
     this.provider = new Provider(url, {
       clients: [...clients] as never,
       scopes: ['openid', 'offline_access', 'read', 'write'],
-      ttl: { AccessToken: tokenLife, Grant: 86_400, Interaction: 600, RefreshToken: 86_400, Session: 86_400, IdToken: 600 },
+      ttl: {
+        AccessToken: tokenLife,
+        Grant: 86_400,
+        Interaction: 600,
+        RefreshToken: 86_400,
+        Session: 86_400,
+        IdToken: 600,
+      },
       rotateRefreshToken: true,
       pkce: { required: () => true },
       clientBasedCORS: () => false,
@@ -45,7 +56,11 @@ export class Issuer {
         resourceIndicators: {
           enabled: true,
           useGrantedResource: () => true,
-          getResourceServerInfo: () => ({ scope: 'read write', accessTokenFormat: 'opaque', accessTokenTTL: tokenLife }),
+          getResourceServerInfo: () => ({
+            scope: 'read write',
+            accessTokenFormat: 'opaque',
+            accessTokenTTL: tokenLife,
+          }),
         },
       },
     })
@@ -113,7 +128,9 @@ export class GuardedServer {
     await stopped(this.#server)
   }
 
-  async #answer(request: IncomingMessage): Promise<{ status: number; headers?: Record<string, string>; body?: object }> {
+  async #answer(
+    request: IncomingMessage,
+  ): Promise<{ status: number; headers?: Record<string, string>; body?: object }> {
     const path = request.url ?? ''
     const origin = new URL(this.url).origin
     if (path.startsWith('/.well-known/oauth-protected-resource')) {

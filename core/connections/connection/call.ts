@@ -86,7 +86,7 @@ export class PendingCall implements UpstreamCall {
 
   /** Fails the call with `retryAfterSeconds` where the reason has it. */
   failFor(reason: WireError): void {
-    const { code, message, data } = forCaller(reason)
+    const { code, message, data, own } = forCaller(reason)
     const seconds = data?.retryAfterSeconds
     const url = data?.connectUrl
     this.finish({
@@ -95,6 +95,7 @@ export class PendingCall implements UpstreamCall {
       message,
       ...(typeof seconds === 'number' ? { retryAfterSeconds: seconds } : {}),
       ...(typeof url === 'string' ? { connectUrl: url } : {}),
+      ...(own ? { own } : {}),
     })
   }
 

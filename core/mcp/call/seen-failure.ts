@@ -15,7 +15,7 @@ const OF_THE_CALL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
  * quote its stderr; so callers who may not edit the server see only the code, and the server's state with that code.
  */
 export function seenFailure(
-  { code, message, retryAfterSeconds, connectUrl }: Failed,
+  { code, message, retryAfterSeconds, connectUrl, own }: Failed,
   actor: UserActor,
   server: Pick<ServerRecord, 'id' | 'name' | 'ownerId'>,
   upstreams: Pick<Upstreams, 'status'>,
@@ -23,6 +23,7 @@ export function seenFailure(
   const retry = {
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...(connectUrl === undefined ? {} : { data: { connectUrl } }),
+    ...(own ? { own } : {}),
   }
   if (canEdit(actor, server) || OF_THE_CALL.has(code)) return new HubError(code, message, retry)
   if (connectUrl !== undefined)

@@ -92,7 +92,7 @@ describe('a sign-in', () => {
     ['says it is another', { issuer: 'https://other.example' }, 'issuer_mismatch'],
     ['has its tokens over http', { token_endpoint: 'http://10.0.0.1/token' }, 'issuer_unusable'],
   ])('at an issuer that %s is refused', async (_, change, code) => {
-    const fake = Bun.serve({
+    const fake: ReturnType<typeof Bun.serve> = Bun.serve({
       ...{ port: 0, hostname: '127.0.0.1' },
       fetch: () => Response.json({ ...metadataOf(fake.url.origin), ...change }),
     })
@@ -110,7 +110,10 @@ describe('a sign-in', () => {
     const redirectUri = `${hub.url}/oauth/callback`
     expect(refused.json).toMatchObject({ code: 'client_needed', redirectUri })
     const client = { client_id: 'mine', client_secret: 'a-secret-of-mine', redirect_uris: [redirectUri] }
-    const known = await Issuer.start({ registers: false, clients: [{ ...client, grant_types: ['authorization_code'] }] })
+    const known = await Issuer.start({
+      registers: false,
+      clients: [{ ...client, grant_types: ['authorization_code'] }],
+    })
     guarded.metadata = { resource: guarded.url, authorization_servers: [known.url] }
     const other = await GuardedServer.start(known)
     const oauth = { clientId: 'mine', clientSecret: 'a-secret-of-mine' }
@@ -137,14 +140,15 @@ describe('a sign-in', () => {
   test('a wider permission: the call says which and where, and after two grants without effect that it does not help', async () => {
     const mcp = await ada.mcp('/mcp/notes')
     server.wants = 'write'
-    const call = () => mcp.callTool({ name: 'whoami' }).catch((error: unknown) => error)
-    expect(await call()).toMatchObject({ data: { code: 'scope_needed', scopes: ['write'] } })
+    const call = () => mcp.callTool({ name: 'whoami' }).catch(error => error)
+    const { data, message } = await call()
+    expect([data.code, message.includes('(write)')]).toEqual(['scope_needed', true])
     for (let round = 0; round < 2; round += 1) {
-      const { authorizeUrl, scopes } = await ada.ok('POST', '/api/servers/notes/connect', { scopes: [`write${round}`] })
+      const { authorizeUrl, scopes } = await ada.ok('POST', '/api/servers/notes/connect', {})
       expect(scopes).toContain('write')
       await ada.request('POST', '/api/connections/finish', { url: await signInAt(authorizeUrl, 'ada-there') })
     }
-    expect(await call()).toMatchObject({ data: { code: 'scope_denied' } })
+    expect((await call()).data.code).toBe('scope_denied')
     server.wants = undefined
   })
 })

@@ -63,7 +63,9 @@ describe('two users of one server', () => {
       const texts = await Promise.all([callText(asAda, 'whoami'), callText(asBob, 'whoami')])
       expect(texts).toEqual(['ada-there', 'bob-there'])
     }
-    const tokens = server.calls.filter(({ method }) => method === 'tools/call').map(({ authorization }) => authorization)
+    const tokens = server.calls
+      .filter(({ method }) => method === 'tools/call')
+      .map(({ authorization }) => authorization)
     expect(new Set(tokens).size).toBe(2)
   })
 })
