@@ -1,3 +1,5 @@
+import type { CredentialChange } from '../contract/credential-points.ts'
+import type { ErrorKind } from '../contract/definition.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Role, ServerRecord, TransportName } from '../contract/records.ts'
@@ -40,6 +42,8 @@ export interface Upstreams {
   catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void>
   /** The desired state. The supervisor follows the registry, where it must be stored first; these act at once. */
   start(serverId: string): void
+  /** A user's credential for the server was gained, renewed or lost. */
+  credentialChanged(serverId: string, userId: string, change: CredentialChange): void
   stop(serverId: string): void
   restart(serverId: string): void
   /** Reads the lists again (connecting first when needed); `probe`: also probes the server's era again. */
@@ -194,12 +198,18 @@ export interface UpstreamCall {
   cancel(reason?: string): void
 }
 
-/** The hub's own error in place of a response; `retryAfterSeconds` where it is known when a retry may succeed. */
+/**
+ * The hub's own error in place of a response; `retryAfterSeconds` where it is known when a retry may succeed, `connectUrl` where
+ * the caller can end it at a page.
+ */
 export interface Failed {
   readonly kind: 'failed'
   readonly code: ErrorCode
   readonly message: string
   readonly retryAfterSeconds?: number
+  readonly connectUrl?: string
+  /** The meaning of a plugin's own code. */
+  readonly own?: ErrorKind
 }
 
 /** `note` is for the record of the call. `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the response, never re-encoded. */

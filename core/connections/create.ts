@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import manifest from '../../package.json' with { type: 'json' }
 import { LIMITS } from '../config/limits.ts'
+import type { CredentialChange } from '../contract/credential-points.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
@@ -129,6 +130,7 @@ class LocalConnections implements Connections {
       hubVersion: manifest.version,
       transports: options.transports,
       headerProviders: options.headerProviders,
+      credentialSources: options.credentialSources ?? (() => new Map()),
       ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
       ...(config.startTimeoutMs === undefined ? {} : { usualStartTimeoutMs: config.startTimeoutMs }),
     })
@@ -241,6 +243,10 @@ class LocalConnections implements Connections {
     this.#supervisor.confirm(serverId)
   }
 
+  credentialChanged(serverId: string, userId: string, change: CredentialChange): void {
+    this.#supervisor.get(serverId)?.credentialChanged(userId, change)
+  }
+
   stop(serverId: string): void {
     this.#supervisor.get(serverId)?.stop()
     this.#supervisor.confirm(serverId)
@@ -268,13 +274,7 @@ class LocalConnections implements Connections {
   }
 
   counts(): { total: number; online: number; connecting: number; offline: number; tools: number } {
-    const counts = { total: 0, online: 0, connecting: 0, offline: 0, tools: 0 }
-    for (const server of this.#supervisor.all()) {
-      counts.total += 1
-      counts[server.state] += 1
-      counts.tools += server.catalog?.tools.length ?? 0
-    }
-    return counts
+    return this.#supervisor.counts()
   }
 
   states(): readonly ServerState[] {

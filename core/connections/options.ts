@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { HubConfig } from '../config/schema.ts'
+import type { CredentialSource } from '../contract/credential-points.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
 import type { EventBus } from '../events/bus.ts'
@@ -36,6 +37,8 @@ export interface ConnectionsOptions {
   /** Bundles that servers run; absent: there are none. */
   readonly bundles?: BundleFiles
   readonly transports: () => ReadonlyMap<string, TransportContribution>
+  /** Absent: there are none. */
+  readonly credentialSources?: () => ReadonlyMap<string, CredentialSource>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
   readonly log: PluginLogger
   /** Holds the secrets of each server while it is used. */

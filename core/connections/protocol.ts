@@ -1,3 +1,4 @@
+import type { CredentialChallenge } from '../contract/credential-points.ts'
 import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CacheHint } from '../domain/cache-hint.ts'
@@ -23,9 +24,24 @@ export type ToWorker =
   /** All threads together hold too much for programs of this owner: the one with `least` bytes or more is ended. */
   | { readonly type: 'end-largest'; readonly owner: string; readonly least: number }
   | { readonly type: 'ping' }
+  /** Other headers to carry; with `answers` it is the answer to `credential-refused`, which may be an error, or nothing. */
+  | {
+      readonly type: 'credential'
+      readonly conn: number
+      readonly answers: boolean
+      readonly carried?: CarriedHeaders
+      readonly error?: WireError
+    }
   | { readonly type: 'child-exited'; readonly conn: number; readonly detail: string }
   /** Bytes of a child whose descriptors could not be passed to the worker. */
   | { readonly type: 'bytes'; readonly conn: number; readonly bytes: Uint8Array }
+
+/** Headers of a user's credential. `version` 0: there are none. `secrets`: texts to redact. */
+export interface CarriedHeaders {
+  readonly headers: Readonly<Record<string, string>>
+  readonly version: number
+  readonly secrets: readonly string[]
+}
 
 /** Limits that can be changed on an open connection. */
 export interface LinkLimits {
@@ -67,6 +83,8 @@ export interface OpenMessage extends LinkLimits {
   /** True to read the lists once the connection is open. */
   readonly catalog: boolean
   readonly rights: { readonly networks: readonly string[]; readonly admin: boolean }
+  /** Set where a source of credentials may have a say about the server. */
+  readonly credential?: CarriedHeaders
   /** It follows no redirect: a header is in its requests that is for that host alone. */
   readonly redirects?: 'none'
   /** The way in which the child's bytes arrive: by descriptors that the worker owns from now on, or through main. */
@@ -104,6 +122,13 @@ export type FromWorker =
   | { readonly type: 'ready' }
   | LongResult
   | { readonly type: 'pong' }
+  /** The server refused the headers of this version. Main answers with `credential`. */
+  | {
+      readonly type: 'credential-refused'
+      readonly conn: number
+      readonly version: number
+      readonly challenge: CredentialChallenge
+    }
   /** Bytes that programs of this owner have not read yet, and the most of them for one. */
   | { readonly type: 'backlog'; readonly owner: string; readonly bytes: number; readonly largest: number }
   /** The worker now owns the descriptors of this connection. */

@@ -122,6 +122,17 @@ export class Supervisor {
     return this.#servers.values()
   }
 
+  /** Numbers of servers by state, and of their tools. */
+  counts() {
+    const counts = { total: 0, online: 0, connecting: 0, offline: 0, tools: 0 }
+    for (const { state, catalog } of this.#servers.values()) {
+      counts.total += 1
+      counts[state] += 1
+      counts.tools += catalog?.tools.length ?? 0
+    }
+    return counts
+  }
+
   async dispose(): Promise<void> {
     this.#disposed = true
     this.#begun.resolve()

@@ -199,9 +199,11 @@ export type ErrorCode = HubErrorCode | (keyof ErrorCodes & string)
 type ErrorDataByCode = Record<'json_invalid' | 'json_duplicate_key', { line: number; column: number }> &
   Record<'server_ambiguous' | 'group_ambiguous', { candidates: readonly string[] }> &
   Record<'resource_not_found' | 'uri_ambiguous', { uri: string }> &
-  Record<'redirect_blocked' | 'upstream_http_error' | 'authorization_required', { status: number }> &
+  Record<'redirect_blocked' | 'upstream_http_error', { status: number }> &
   Record<'version_unsupported' | 'request_invalid', { supported: readonly string[]; requested: string }> &
   Record<'connection_lost' | 'url_address_blocked', { sent: false }> & {
+    /** The status of the server, or the page at which the caller signs in. */
+    authorization_required: { status: number } | { connectUrl: string }
     client_capability_missing: { requiredCapabilities: JsonObject }
     /** `permanent`: the receiver will not take it later either. */
     delivery_failed: { permanent?: boolean; retryAfterMs?: number }

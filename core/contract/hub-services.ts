@@ -1,3 +1,4 @@
+import type { CredentialChange, CredentialTarget } from './credential-points.ts'
 import type { ErrorCode } from './errors.ts'
 import type { GuardedDial, GuardedFetch } from './fetch.ts'
 import type { JsonObject } from './json.ts'
@@ -63,6 +64,10 @@ export interface PluginStates {
   of(actor: Actor, ref: string, waitMs?: number): Promise<StateInfo>
   /** Closes the connections and opens new ones. The actor must be allowed to edit the server, which must be enabled. */
   restart(actor: Actor, ref: string): Promise<void>
+  /** The server as its connections see it, with its secrets: for a contribution at `credentialSource`. */
+  target(serverId: string): Promise<CredentialTarget>
+  /** For a contribution at `credentialSource`: a user's credential for a server is another one now. */
+  credentialChanged(serverId: string, userId: string, change: CredentialChange): void
 }
 
 /** An MCP client inside the hub. The actor's rights are checked at each request. It ends with the plugin. */

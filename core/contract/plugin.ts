@@ -95,6 +95,8 @@ export interface PluginContext<Config> {
   systemSettings(): Promise<Readonly<Record<string, JsonValue>>>
   /** Usable once the hub has begun, as is `client`; in `setup` both reject with `starting`. */
   readonly states: PluginStates
+  /** The address of the hub for links in messages: `PUBLIC_URL`, otherwise where it listens. Without a slash at its end. */
+  address(): string
   /** Opens a client at a path such as `/mcp/work`. */
   client(actor: UserActor, path: string): Promise<PluginClient>
   readonly audit: PluginAudit

@@ -1,4 +1,4 @@
-import type { Challenge, TokenVerifier } from './credential-points.ts'
+import type { Challenge, CredentialSource, TokenVerifier } from './credential-points.ts'
 import type { JsonObject, JsonValue } from './json.ts'
 import type { BuiltPage, PageContribution } from './page.ts'
 import type { Actor, GroupRecord, LogRecord, ServerRecord, TransportName, UserActor } from './records.ts'
@@ -17,7 +17,8 @@ export interface TransportContribution {
    * can bring it. `writeOnly`: the text is a secret. `format` gives a value a meaning:
    * `uri` (an address, which the owner must be allowed to reach; `schemes` in place of http and https),
    * `http-headers` and `environment` (secret by the name of each entry), `command`, `command-arguments`, `directory`,
-   * `openapi`, `certificates` and `private-key` (PEM). A field `tls` (`TLS_CONFIG_SCHEMA` of `patchbay/transport-kit`)
+   * `openapi`, `certificates` and `private-key` (PEM). `asksCallers`: where the field has a value, its callers bring credentials of
+   * their own, unless the field `credentials` is `owner`. A field `tls` (`TLS_CONFIG_SCHEMA` of `patchbay/transport-kit`)
    * holds for the guarded client that the transport gets.
    */
   readonly configSchema: JsonObject
@@ -295,6 +296,7 @@ export interface ExtensionPoints {
   transport: TransportContribution
   logSink: LogSink
   headerProvider: HeaderProvider
+  credentialSource: CredentialSource
   mcpMiddleware: McpMiddleware
   groupResolver: GroupResolver
   tools: ToolSet

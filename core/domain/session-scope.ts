@@ -1,5 +1,5 @@
 import type { JsonObject } from '../contract/json.ts'
-import type { ServerRecord, ServerRequestKind } from '../contract/records.ts'
+import type { ServerRecord, ServerRequestKind, ServerSettings, SessionScope } from '../contract/records.ts'
 import type { Era } from './era.ts'
 
 /**
@@ -10,6 +10,16 @@ export type Side = Era | 'older'
 
 /** Key of the connection on which legacy clients share a server's legacy side. */
 export const OLDER_CONNECTION = 'older'
+
+/** True for a server to which each caller brings a credential of its own. */
+export function asksCallers({ config }: Pick<ServerSettings, 'config'>): boolean {
+  return config.credentials === 'caller'
+}
+
+/** The configured sharing of a server's connections: never between users who bring their own credentials. */
+export function scopeOf(server: Pick<ServerSettings, 'session' | 'config'>): SessionScope {
+  return asksCallers(server) ? 'per-user' : (server.session ?? 'auto')
+}
 
 /** The caller's data that determine its connection. */
 export interface ConnectionCaller {
@@ -65,10 +75,11 @@ export function canBeAsked({ sampling, elicitation, roots }: JsonObject): boolea
  * requests into its results, which are never ambiguous.
  */
 export function needsOwnConnection(
-  { session = 'auto' }: Pick<ServerRecord, 'session'>,
+  server: Pick<ServerRecord, 'session' | 'config'>,
   { id, capabilities }: Pick<ConnectionCaller, 'id' | 'capabilities'>,
   face: Pick<ServerFace, 'era' | 'serverRequests' | 'kind' | 'single' | 'fragile' | 'trials'>,
 ): boolean {
+  const session = scopeOf(server)
   if (session !== 'auto') return session !== 'shared'
   // Members of `face` are computed when read; most clients support no server requests.
   if (!canBeAsked(capabilities) || face.era !== 'legacy' || face.single) return false
@@ -85,11 +96,11 @@ export function userConnection(userId: string, side?: Side): string {
 
 /** Key of the connection that serves a caller; undefined: the shared one. */
 export function connectionKey(
-  server: Pick<ServerRecord, 'session'>,
+  server: Pick<ServerRecord, 'session' | 'config'>,
   caller: ConnectionCaller | undefined,
   face: ServerFace,
 ): string | undefined {
   const own = caller !== undefined && needsOwnConnection(server, caller, face)
   if (!own) return face.side === 'older' ? OLDER_CONNECTION : undefined
-  return server.session === 'per-user' ? userConnection(caller.userId, face.side) : caller.id
+  return scopeOf(server) === 'per-user' ? userConnection(caller.userId, face.side) : caller.id
 }

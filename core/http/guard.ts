@@ -210,8 +210,8 @@ function belowBase(path: string, basePath: string): string {
   throw new HubError('route_not_found', `Nothing is served here; the hub is mounted at ${basePath}/`)
 }
 
-/** PUBLIC_URL may already include the base path. */
-function publicBase(publicUrl: string, basePath: string): string {
+/** The address of the hub as PUBLIC_URL says, which may already include the base path. */
+export function publicBase(publicUrl: string, basePath: string): string {
   const url = new URL(publicUrl)
   const path = withoutEnd(url.pathname, '/')
   return `${url.origin}${path === '' ? basePath : path}`

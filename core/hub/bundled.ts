@@ -10,6 +10,7 @@ import market from '../../plugins/market/plugin.ts'
 import marketBundled from '../../plugins/market-bundled/plugin.ts'
 import marketJson from '../../plugins/market-json/plugin.ts'
 import marketRegistry from '../../plugins/market-registry/plugin.ts'
+import oauthClient from '../../plugins/oauth-client/plugin.ts'
 import oauthServer from '../../plugins/oauth-server/plugin.ts'
 import otlp from '../../plugins/otlp/plugin.ts'
 import rankEmbeddings from '../../plugins/rank-embeddings/plugin.ts'
@@ -60,6 +61,7 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   otlp,
   hostedKeys,
   oauthServer,
+  oauthClient,
 ]
 
 /** Settings of the hub that plugins read at each use, so that a change holds at once. */

@@ -173,6 +173,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     sandbox,
     transports: () => plugins.contributions('transport'),
     headerProviders: () => plugins.contributions('headerProvider'),
+    credentialSources: () => plugins.contributions('credentialSource'),
     log: hubLog.with({ component: 'connections' }),
     redactors: servers,
     instanceId: marks.make(),
@@ -309,6 +310,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   await connections.load()
   const { port, address } = http.listen()
   ownPorts = [String(port)]
+  services.listens = address.replace('//0.0.0.0:', '//localhost:').replace('//[::]:', '//localhost:')
   undo.defer(() => http.stop(false))
   // Near the end, so that a failed start leaves the data folder unchanged.
   undo.use(await UptimeFile.open(dataDir, meters.uptime, log))

@@ -3,6 +3,7 @@ import type { Upstreams } from '../connections/api.ts'
 import type { ServerTemplates } from '../contract/points.ts'
 import type { Role } from '../contract/records.ts'
 import { type AddressRights, addressRights } from '../domain/address.ts'
+import { publicBase } from '../http/guard.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { HubServices } from '../plugin-host/services/services.ts'
 import type { Registry } from '../registry/api.ts'
@@ -15,7 +16,7 @@ interface Parts
   > {
   readonly store: Store
   readonly registry: Registry
-  readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy' | 'host'>
+  readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy' | 'host' | 'publicUrl' | 'basePath'>
 }
 
 /** The parts of the hub that plugins use. Plugins start before some of them exist. */
@@ -25,6 +26,8 @@ export class PluginServices implements HubServices {
   endpoint: McpEndpoint | undefined
   plans: ReturnType<HubServices['planning']>
   templates: () => ServerTemplates | undefined = () => undefined
+  /** Where the hub listens. */
+  listens = ''
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -71,5 +74,9 @@ export class PluginServices implements HubServices {
   readonly upstreams = (): Upstreams | undefined => this.connections
   readonly mcp = (): McpEndpoint | undefined => this.endpoint
   readonly planning = (): ReturnType<HubServices['planning']> => this.plans
+  readonly address = (): string => {
+    const { publicUrl, basePath } = this.#parts.config
+    return publicUrl === undefined ? this.listens : publicBase(publicUrl, basePath)
+  }
   readonly addresses = (role: Role): AddressRights => addressRights(this.#parts.config, role === 'admin')
 }

@@ -4,6 +4,7 @@ import type {} from '../features/mod.ts'
 /** Points whose contributions run in the main thread, so that an isolated plugin cannot add any. */
 export const MAIN_ONLY_POINTS: readonly string[] = [
   'headerProvider',
+  'credentialSource',
   'groupResolver',
   'tools',
   'toolRanker',

@@ -9,6 +9,7 @@ const HUB_POINTS = {
   transport: true,
   logSink: true,
   headerProvider: true,
+  credentialSource: true,
   mcpMiddleware: true,
   groupResolver: true,
   tools: true,

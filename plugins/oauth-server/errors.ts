@@ -13,7 +13,7 @@ export const ERRORS = {
   flow_unknown: {
     status: 400,
     title: 'The sign-in is not known any more',
-    remedy: 'Begin the sign-in again in the client; a request is valid for ten minutes.',
+    remedy: 'Begin the sign-in again: it is valid for ten minutes and can be used once.',
   },
   redirect_mismatch: {
     status: 400,
@@ -27,8 +27,8 @@ export const ERRORS = {
   },
   client_refused: {
     status: 400,
-    title: 'The client cannot sign in here',
-    remedy: 'Let the client register again, or ask an administrator to list it.',
+    title: 'The client was refused',
+    remedy: 'Check the id and secret of the client; let it register again, or ask an administrator to list it.',
   },
   client_blocked: {
     status: 403,

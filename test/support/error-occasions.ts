@@ -196,11 +196,28 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   template_integrity: 'the last error of a source, where `sha256` of its configuration is not that of what came',
   authorization_invalid:
     'the address at which a client begins a sign-in has a parameter that is missing, twice there, or wrong',
-  flow_unknown: 'a sign-in of a client is older than ten minutes, or came in at another address of the hub',
+  flow_unknown: 'a sign-in is older than ten minutes, was used, or came in at another address of the hub',
   redirect_mismatch: 'a client asks for its answer at an address that it has not registered',
   request_decided: 'a second decision on a sign-in of a client',
-  client_refused: 'the document of a client cannot be read or is not valid, or nobody knows its id',
+  client_refused:
+    'the document of a client cannot be read or is not valid, nobody knows its id, or an issuer refused the client of the hub',
   client_blocked: 'a sign-in of a client that an administrator has blocked',
   client_not_found: 'a client that is not listed',
   grant_not_found: 'a connected app that you do not have',
+  sign_in_needed: 'the reason of a server that offers OAuth, where the user has no valid credential for it',
+  scope_needed: 'a server refuses a call until the user grants more scopes',
+  scope_denied: 'a server refuses a call for its scopes after two grants within ten minutes',
+  resource_changed: 'the address of a server has left the resource for which the user signed in',
+  flow_foreign: 'a user finishes a sign-in that another user began',
+  sign_in_denied: 'the issuer or the person refused a sign-in, or the issuer took no code',
+  issuer_mismatch: 'an issuer calls itself otherwise than it was called, or an answer names another issuer or none',
+  resource_mismatch: 'the metadata of a server describes a resource that does not hold its address',
+  pkce_unsupported: 'the metadata of an issuer does not list `S256`',
+  issuer_unusable:
+    'a server wants a sign-in, and it or its issuer has no metadata, addresses or tokens that the hub can use',
+  issuer_unreachable: 'an issuer does not answer, answers with 429, or with 500 and more',
+  client_needed:
+    'an issuer takes neither the document of a client nor a registration, or the hub signs in as a client without an id',
+  token_too_large: 'an issuer gives a token of more than 16 KiB',
+  connection_not_found: 'a sign-in at a server that you do not have',
 }

@@ -36,9 +36,9 @@ function errorsPage(): string {
   const ofHub = (Object.entries(ERROR_CODES) as [HubErrorCode, Omit<ErrorKind, 'remedy'>][]).map(
     ([code, entry]) => [code, { ...entry, remedy: REMEDIES[code] }, OCCASIONS[code]] as const,
   )
-  const ofPlugins = bundledPlugins
-    .flatMap(({ errors = {} }) => Object.entries(errors))
-    .map(([code, entry]) => [code, entry, PLUGIN_OCCASIONS[code]] as const)
+  const ofPlugins = [...new Map(bundledPlugins.flatMap(({ errors = {} }) => Object.entries(errors)))].map(
+    ([code, entry]) => [code, entry, PLUGIN_OCCASIONS[code]] as const,
+  )
   const rows = [...ofHub, ...ofPlugins].map(([code, entry, occasion]) => {
     const rpc = entry.rpc ?? (entry.status >= 500 ? -32603 : -32600)
     const again = entry.retry ? 'yes' : ''

@@ -9,6 +9,14 @@ export interface CallHome {
   withdraw(call: PendingCall, reason: string): void
 }
 
+/** The error of a call whose caller can end it at a page: one code, whatever the reason is. */
+export function forCaller(reason: WireError): WireError {
+  const { connectUrl } = reason.data ?? {}
+  if (typeof connectUrl !== 'string' || reason.own === undefined) return reason
+  const { own: _, ...rest } = reason
+  return { ...rest, code: reason.own.status === 403 ? reason.code : 'authorization_required' }
+}
+
 /** Methods that may be sent again after a lost connection, since they change nothing. */
 const REPEATABLE: ReadonlySet<string> = new Set([
   ...LIST_METHODS,
@@ -77,13 +85,17 @@ export class PendingCall implements UpstreamCall {
   }
 
   /** Fails the call with `retryAfterSeconds` where the reason has it. */
-  failFor({ code, message, data }: WireError): void {
+  failFor(reason: WireError): void {
+    const { code, message, data, own } = forCaller(reason)
     const seconds = data?.retryAfterSeconds
+    const url = data?.connectUrl
     this.finish({
       kind: 'failed',
       code,
       message,
       ...(typeof seconds === 'number' ? { retryAfterSeconds: seconds } : {}),
+      ...(typeof url === 'string' ? { connectUrl: url } : {}),
+      ...(own ? { own } : {}),
     })
   }
 

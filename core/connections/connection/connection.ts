@@ -12,6 +12,8 @@ import type { Child } from '../spawn/children.ts'
 import { within } from '../within.ts'
 import type { CallHome, PendingCall } from './call.ts'
 import { CallsInFlight } from './calls-in-flight.ts'
+import type { CarriedCredential } from './carried-credential.ts'
+import { ConnectionCredential } from './connection-credential.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import { explainEnd } from './end-reason.ts'
 import type { PortClient, WorkerPort } from './port.ts'
@@ -29,6 +31,7 @@ const REPEATED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['connection_lost', 
 export class Connection implements PortClient, CallHome {
   readonly number: number
   readonly child: Child | undefined
+  readonly credential: ConnectionCredential | undefined
   readonly #port: WorkerPort
   readonly #events: ConnectionEvents
   readonly #calls: CallsInFlight
@@ -48,6 +51,7 @@ export class Connection implements PortClient, CallHome {
     readonly number: number
     readonly port: WorkerPort
     readonly child: Child | undefined
+    readonly credential: CarriedCredential | undefined
     readonly events: ConnectionEvents
     readonly era: Era
     readonly hubVersion: string
@@ -62,6 +66,12 @@ export class Connection implements PortClient, CallHome {
     this.number = options.number
     this.#port = options.port
     this.child = options.child
+    const { credential } = options
+    this.credential =
+      credential &&
+      new ConnectionCredential(credential, sent =>
+        this.#port.control({ type: 'credential', conn: this.number, ...sent }),
+      )
     this.#events = options.events
     this.#released = options.released
     this.#era = options.era
@@ -189,6 +199,9 @@ export class Connection implements PortClient, CallHome {
     if (message.type === 'list') return this.#turns(() => this.#part(message))
     if (message.type === 'result') return this.#longResult(message)
     switch (message.type) {
+      case 'credential-refused':
+        void this.credential?.refused(message)
+        return
       case 'taken':
         this.#travelling = undefined
         return
@@ -314,7 +327,7 @@ export class Connection implements PortClient, CallHome {
   #failed({ id, form, code, message }: Extract<UpstreamFrame, { kind: 'failure' }>): void {
     const call = this.#calls.take(id)
     if (!call) return
-    const reason: WireError = { code, message: this.#redact(message) }
+    const reason: WireError = this.credential?.reasonOf(code) ?? { code, message: this.#redact(message) }
     if (code === 'upstream_timeout') this.#calls.answeredLate(call)
     call.home = undefined
     if (form !== 'failed') this.#events.lost(call, form, reason)

@@ -3,6 +3,7 @@ import type { ServerSettings } from '../../contract/records.ts'
 import type { Era } from '../../domain/era.ts'
 import type { Redactor } from '../../secrets/redact.ts'
 import type { ChildSpec } from '../spawn/child-program.ts'
+import type { CarriedCredential } from './carried-credential.ts'
 import type { ConnectionEvents } from './connection-events.ts'
 import type { LentHeaders } from './lent-headers.ts'
 
@@ -22,6 +23,8 @@ export interface LaunchPlan {
   readonly config: JsonObject
   /** Headers of the providers, which `config` has already. */
   readonly lent: LentHeaders
+  /** The credential of the user for whom it connects. */
+  readonly credential?: CarriedCredential
   /** The inline OpenAPI document for the placeholder in `config`, as UTF-8; see `withDocument`. */
   readonly document?: Uint8Array
   readonly readDocument?: () => Promise<Uint8Array>

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../config/limits.ts'
+import type { CredentialSource } from '../../contract/credential-points.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { HeaderProvider, TransportContribution } from '../../contract/points.ts'
 import type { HealthCheck, ServerSettings } from '../../contract/records.ts'
@@ -10,7 +11,7 @@ import { bundleOf } from '../../domain/server/bundle.ts'
 import { readPackageRun } from '../../domain/server/package-run.ts'
 import { isProjectRun } from '../../domain/server/project-run.ts'
 import { spawnPolicy } from '../../domain/server/spawn-policy.ts'
-import { canBeAsked, type ServerFace } from '../../domain/session-scope.ts'
+import { asksCallers, canBeAsked, type ServerFace } from '../../domain/session-scope.ts'
 import { visibleText } from '../../domain/text/visible-text.ts'
 import type { AuditEntry, EffectiveServer } from '../../registry/api.ts'
 import { secretParts } from '../../secrets/parts.ts'
@@ -22,7 +23,9 @@ import { BUNDLE_UV_ENV } from '../spawn/bundle-env.ts'
 import type { BundleUnpacker } from '../spawn/bundle-unpacker.ts'
 import type { Child, Children } from '../spawn/children.ts'
 import type { PackageInstaller } from '../spawn/package-installer.ts'
+import { carriedCredential } from './carried-credential.ts'
 import { Connection } from './connection.ts'
+import { CredentialUses } from './credential-uses.ts'
 import type { LaunchOptions, LaunchPlan, PlannedChild } from './launch-plan.ts'
 import { lentHeaders, NOTHING_LENT, withHeaders } from './lent-headers.ts'
 import type { WorkerPool } from './pool.ts'
@@ -52,6 +55,7 @@ export interface LauncherOptions {
   readonly hubVersion: string
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
+  readonly credentialSources: () => ReadonlyMap<string, CredentialSource>
   /** Replaces every start deadline, in milliseconds; for tests. */
   readonly startTimeoutMs?: number
   /** Replaces the two start deadlines above for servers without one of their own, in milliseconds. */
@@ -61,6 +65,7 @@ export interface LauncherOptions {
 /** Opens connections: asks the policy before every process, the header providers before every dial. */
 export class Launcher {
   readonly #turns = new FairTurns()
+  readonly #uses = new CredentialUses()
   readonly #options: LauncherOptions
   #lastNumber = 0
 
@@ -68,8 +73,11 @@ export class Launcher {
     this.#options = options
   }
 
-  /** Checks everything that can be rejected before a process starts or an address is dialled. Throws HubError. */
-  async prepare(serverId: string, effective: EffectiveServer): Promise<LaunchPlan> {
+  /**
+   * Checks everything that can be rejected before a process starts or an address is dialled. `callerId`: the user for whom it
+   * connects, by default the owner. Throws HubError.
+   */
+  async prepare(serverId: string, effective: EffectiveServer, callerId?: string): Promise<LaunchPlan> {
     const { settings, ownerId, ownerRole, secrets } = effective
     const { redactors } = this.#options
     // First, since the reason of a rejection may quote the configuration.
@@ -80,6 +88,10 @@ export class Launcher {
     const lent = child
       ? NOTHING_LENT
       : await lentHeaders(this.#options.headerProviders(), { id: serverId, ownerId }, settings)
+    const userId = callerId !== undefined && asksCallers(settings) ? callerId : ownerId
+    const target = { id: serverId, ownerId }
+    const sources = this.#options.credentialSources
+    const credential = child ? undefined : await carriedCredential(sources, target, settings, lent.headers, userId)
     const redactor = redactors.hold(serverId, secrets, Object.values(lent.headers).flatMap(secretParts))
     const isLent = Object.keys(lent.headers).length > 0
     const config = isLent ? withHeaders(settings.config, lent.headers) : settings.config
@@ -92,6 +104,7 @@ export class Launcher {
       ...(effective.askedVersion === undefined ? {} : { askedVersion: effective.askedVersion }),
       config,
       lent,
+      ...(credential ? { credential } : {}),
       ...(effective.document ? { readDocument: effective.document } : {}),
       child: child && {
         serverId,
@@ -183,18 +196,23 @@ export class Launcher {
     const port = isolated ? pool.placeAlone({ ...plan, name: settings.name }, plan.module) : pool.place(plan.module)
     const child = plan.child && this.#spawnFor(port, plan, plan.child, session)
     this.#lastNumber += 1
-    const connection = new Connection({
+    const connection: Connection = new Connection({
       number: this.#lastNumber,
       port,
       child,
+      credential: plan.credential,
       events: options.events,
       era: options.era,
       hubVersion: this.#options.hubVersion,
       redact: text => visibleText(plan.redactor.text(text)),
       variables: settings.variables,
       turns: work => this.#turns.add(plan.ownerId, work),
-      released: () => pool.released(port),
+      released: () => {
+        this.#uses.remove(connection.credential)
+        pool.released(port)
+      },
     })
+    if (connection.credential) this.#uses.add(connection.credential)
     connection.open({
       name: settings.name,
       module: plan.module,
@@ -213,9 +231,15 @@ export class Launcher {
       catalog: options.catalog,
       ...(options.era === 'modern' && !child && options.knownTools ? { knownTools: options.knownTools } : {}),
       rights: rights(plan.admin),
+      ...(plan.credential ? { credential: plan.credential.carried } : {}),
       ...(plan.lent.redirects ? { redirects: plan.lent.redirects } : {}),
     })
     return connection
+  }
+
+  /** Gives the open connections of a user to a server the present headers. Never rejects. */
+  credentialRenewed(serverId: string, userId: string): Promise<void> {
+    return this.#uses.renew(serverId, userId)
   }
 
   /** The kind of server that a transport connects to; undefined while no plugin offers the transport. */

@@ -10,8 +10,9 @@ import {
 } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import { listChanged } from '../../domain/mcp-methods.ts'
+import { scopeOf } from '../../domain/session-scope.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
-import type { PendingCall } from '../connection/call.ts'
+import { forCaller, type PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEnd, ConnectionEvents, Lost } from '../connection/connection-events.ts'
 import type { DrainingConnections } from '../connection/draining-connections.ts'
@@ -96,7 +97,7 @@ export class DedicatedOpener {
       await this.#closing.of(entry.owner.key)
       if (await this.#isShared(entry)) return
       const effective = await this.#options.effective()
-      const prepared = await context.launcher.prepare(serverId, effective)
+      const prepared = await context.launcher.prepare(serverId, effective, entry.owner.userId || undefined)
       const plan = await context.launcher.ready(prepared, () => !entry.closed)
       if (plan.child) this.#admitProcess(entry)
       release = await this.#slot(entry, effective, plan)
@@ -116,15 +117,20 @@ export class DedicatedOpener {
       })
     } catch (error) {
       release?.()
-      entry.endTurn?.()
-      entry.opening = false
-      entry.admitted = false
-      const reason = wireErrorOf(context.log, error)
-      if (isFace) this.#options.older.ended({ reason, wasOpen: false })
-      if (this.#isTrial(entry)) this.#endTrial(entry, reason)
-      else if (!isFace && reason.code === 'quota_servers' && this.#isAuto()) this.#share(entry, reason)
-      else this.#failWaiting(entry, reason)
+      this.#failed(entry, wireErrorOf(context.log, error))
     }
+  }
+
+  /** Its connection was not opened. */
+  #failed(entry: SessionEntry, reason: WireError): void {
+    const isFace = entry.owner.kind === 'face'
+    entry.endTurn?.()
+    entry.opening = false
+    entry.admitted = false
+    if (isFace) this.#options.older.ended({ reason, wasOpen: false })
+    if (this.#isTrial(entry)) this.#endTrial(entry, reason)
+    else if (!isFace && reason.code === 'quota_servers' && this.#isAuto()) this.#share(entry, reason)
+    else this.#failWaiting(entry, reason)
   }
 
   /** Server requests are matched to a client only on a connection that is not shared: only those offer them. */
@@ -145,8 +151,7 @@ export class DedicatedOpener {
   }
 
   #isAuto(): boolean {
-    const { session = 'auto' } = this.#options.record()
-    return session === 'auto'
+    return scopeOf(this.#options.record()) === 'auto'
   }
 
   /** Findings about server requests, for the protocol era of the connection. */
@@ -330,7 +335,8 @@ export class DedicatedOpener {
   #failWaiting(entry: SessionEntry, reason: WireError): void {
     const { context, record } = this.#options
     const message = `Server "${record().name}" gave this caller no connection of its own: ${context.redact(reason.message)}`
-    const data = isFinal(reason.code) ? {} : { data: { retryAfterSeconds: 1 } }
+    if (reason.data?.connectUrl !== undefined) return entry.slot.failWaiting(forCaller(reason))
+    const data = isFinal(reason) ? {} : { data: { retryAfterSeconds: 1 } }
     const code = reason.code === 'quota_servers' ? reason.code : 'server_offline'
     entry.slot.failWaiting({ code, message, ...data })
   }

@@ -1,3 +1,4 @@
+import type { CredentialChange } from '../../contract/credential-points.ts'
 import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
@@ -112,6 +113,16 @@ export class ManagedServer {
   endUser(userId: string): void {
     this.#parts.slots.end(userConnection(userId), NOT_YOURS)
     this.#parts.slots.end(userConnection(userId, 'older'), NOT_YOURS)
+  }
+
+  /** A user's credential for the server is there, is another one, or must not be used any more. */
+  credentialChanged(userId: string, change: CredentialChange): void {
+    const { id, ownerId } = this.#record
+    if (change !== 'lost') void this.#parts.context.launcher.credentialRenewed(id, userId)
+    else this.endUser(userId)
+    if (userId !== ownerId || !this.wanted || !mayRun(this.#record)) return
+    if (change === 'lost') this.restart()
+    else if (this.state === 'offline') this.start()
   }
 
   start(): void {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRequestKind } from '../../contract/records.ts'
 import { everyCapability, listedFor, sharedCapabilities } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
-import type { Side } from '../../domain/session-scope.ts'
+import { type Side, scopeOf } from '../../domain/session-scope.ts'
 import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import type { UpstreamFace } from '../api.ts'
 import { ServerAskTrials } from '../probe/ask-trials.ts'
@@ -117,8 +117,7 @@ export class ServerAsking implements UpstreamFace {
   }
 
   get #applies(): boolean {
-    const { session = 'auto' } = this.#options.record()
-    return session === 'auto' && this.kind !== 'answers'
+    return scopeOf(this.#options.record()) === 'auto' && this.kind !== 'answers'
   }
 
   /** Restores the findings of an earlier process. */

@@ -62,14 +62,16 @@ export class ServerState {
       state,
       since: before.state === state ? before.since : new Date().toISOString(),
       // Redacted now: the secret may be forgotten while the reason is still shown.
-      ...(reason ? { reason: { code: reason.code, message: this.#context.redact(reason.message) } } : {}),
+      ...(reason
+        ? { reason: { code: reason.code, message: this.#context.redact(reason.message), ...pageOf(reason) } }
+        : {}),
       ...(nextAttemptInMs === undefined ? {} : { nextAttemptAtMs: Date.now() + nextAttemptInMs }),
     }
     if (before.state !== state || before.reason?.code !== reason?.code) {
       const { id: serverId, ownerId, name } = this.#record()
-      const reason = this.reason
       const data = { serverId, name, state, attempts: this.attempts }
-      this.#context.bus.emit('connection.state', ownerId, reason ? { ...data, reason: reason } : data)
+      const reason = this.reason && { reason: { code: this.reason.code, message: this.reason.message } }
+      this.#context.bus.emit('connection.state', ownerId, { ...data, ...reason })
       logState(this.#context, this.#record(), this.#now, { before: before.state, attempts: this.attempts })
     }
     this.changed()
@@ -82,6 +84,8 @@ export class ServerState {
     const why = this.reason ? `: ${this.reason.message}` : ''
     const what = this.#now.state === 'offline' ? 'is offline' : 'is not connected yet'
     const message = `Server "${name}" ${what}${why}${this.#nextAttempt()}`
+    const { data: page } = this.reason ?? {}
+    if (page) return { code: 'authorization_required', message, data: page }
     return {
       code: 'server_offline',
       message,
@@ -112,6 +116,11 @@ export class ServerState {
   changed(): void {
     for (const watcher of [...this.#watchers]) watcher()
   }
+}
+
+/** The page at which a person ends the reason. */
+function pageOf({ data }: WireError): Pick<WireError, 'data'> {
+  return typeof data?.connectUrl === 'string' ? { data: { connectUrl: data.connectUrl } } : {}
 }
 
 interface State {

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import type { ServerSession, ServerStatus, ServerWarning } from '../../domain/server/status.ts'
+import { asksCallers, scopeOf } from '../../domain/session-scope.ts'
 import type { UpstreamFace } from '../api.ts'
 
 /** Tool names in a warning; the tool list of a client with the capabilities has all. */
@@ -55,10 +56,12 @@ function takesAnyCertificate({ tls }: JsonObject): boolean {
 }
 
 function sessionOf(
-  { session = 'auto' }: Pick<ServerRecord, 'session'>,
+  record: Pick<ServerRecord, 'session' | 'config'>,
   face: UpstreamFace,
   probing: boolean,
 ): ServerSession {
+  const session = scopeOf(record)
+  if (asksCallers(record)) return { mode: record.session ?? 'auto', kind: 'per-user', why: 'each user signs in' }
   if (session !== 'auto') return { mode: session, kind: session, why: 'as configured' }
   const mode = 'auto'
   if (face.kind === 'answers') return { mode, kind: 'shared', why: 'an HTTP API asks nothing' }

@@ -140,7 +140,7 @@ export class SharedConnection {
       return effective
     } catch (error) {
       const reason = toWireError(error)
-      if (!isFinal(reason.code)) throw error
+      if (!isFinal(reason)) throw error
       if (turn === this.#turn) forbidden(reason)
       return undefined
     }

@@ -23,6 +23,7 @@ import {
 import type { FromWorker, LongResult, OpenMessage, ToWorker } from '../protocol.ts'
 import { AnswerWindow } from './answer-window.ts'
 import type { CarriedPipe } from './child-pipe.ts'
+import { CredentialFetch } from './credential-fetch.ts'
 import { Deadlines } from './deadlines.ts'
 import { AnswersLink } from './links/answers.ts'
 import { LegacyLink } from './links/legacy.ts'
@@ -40,6 +41,7 @@ const GARBAGE_PERIOD_BYTES = 12 * 1024 * 1024
 interface Held {
   readonly link: UpstreamLink
   pipe?: CarriedPipe & { received?(chunk: Buffer): void }
+  readonly credential: CredentialFetch | undefined
 }
 
 /** A connection worker: holds the live links, and exchanges the messages of `protocol.ts` with main. */
@@ -125,6 +127,8 @@ class ConnectionWorker {
       case 'list-taken':
         this.#held.get(message.conn)?.link.listTaken(message.kind, message.full)
         return
+      case 'credential':
+        return this.#held.get(message.conn)?.credential?.take(message)
       case 'child-exited':
         this.#held.get(message.conn)?.link.lost({ code: 'connection_lost', message: message.detail })
         return
@@ -136,6 +140,7 @@ class ConnectionWorker {
 
   async #open(options: OpenMessage): Promise<void> {
     const { conn } = options
+    const { credential: carried } = options
     const redactor = new Redactor(options.secrets)
     const say = (message: FromWorker) => this.#post(cleaned(message, text => redactor.text(text)))
     const context: LinkContext = {
@@ -154,7 +159,13 @@ class ConnectionWorker {
       },
     }
     const link = makeLink(withDocument(options), context)
-    const held: Held = { link }
+    const credential =
+      carried &&
+      new CredentialFetch(options.config.url, carried, {
+        refused: refusal => this.#post({ type: 'credential-refused', conn, ...refusal }),
+        secrets: texts => redactor.add(...texts),
+      })
+    const held: Held = { link, credential }
     this.#held.set(conn, held)
     try {
       const pipe = await this.#pipe(options, link)
@@ -164,7 +175,7 @@ class ConnectionWorker {
         return
       }
       const transport = await this.#transport(options.module)
-      const client = await this.#client(options, link.signal)
+      const client = await this.#client(options, link.signal, credential)
       await link.start(transport, { ...client, ...(pipe ? { child: pipe } : {}) }, () => pipe?.countAsAnswer())
     } catch (error) {
       if (!(error instanceof HubError))
@@ -222,7 +233,11 @@ class ConnectionWorker {
   }
 
   /** The guarded client is loaded when the first link without a child needs it: it is most of a worker's memory. */
-  async #client({ rights, child, owner, redirects, config }: OpenMessage, signal: AbortSignal): Promise<LinkIo> {
+  async #client(
+    { rights, child, owner, redirects, config }: OpenMessage,
+    signal: AbortSignal,
+    credential: CredentialFetch | undefined,
+  ): Promise<LinkIo> {
     const { turns } = this.#windowOf(owner)
     const make = async (): Promise<LinkIo> => {
       const { createGuardedFetch } = await import('../../outbound/create.ts')
@@ -233,7 +248,7 @@ class ConnectionWorker {
       const received = (bytes: number): void => this.#garbage.message(bytes)
       const fetch = createGuardedFetch({ ...rules, turns, received })
       const guarded = redirects === 'none' ? withoutRedirects(fetch) : fetch
-      return { fetch: guarded, reach: fetch.reach, connect: createGuardedConnect(rules) }
+      return { fetch: credential?.around(guarded) ?? guarded, reach: fetch.reach, connect: createGuardedConnect(rules) }
     }
     if (!child) return await make()
     let made: Promise<LinkIo> | undefined

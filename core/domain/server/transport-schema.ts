@@ -7,7 +7,7 @@ import { wordIn } from '../spelling/words.ts'
 /** Keywords that say nothing about which values are valid. */
 const ANNOTATIONS = [
   ...['$schema', '$id', '$comment', 'title', 'description', 'examples', 'default', 'deprecated', 'readOnly'],
-  ...['writeOnly', 'schemes', 'x-zh'],
+  ...['writeOnly', 'schemes', 'asksCallers', 'x-zh'],
 ]
 const ASSERTIONS = [
   ...['type', 'properties', 'required', 'additionalProperties', 'items', 'enum', 'format', 'pattern'],

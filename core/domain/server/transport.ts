@@ -48,7 +48,17 @@ export function readTransport(
 ): TransportPart | undefined {
   const before = errors.length
   readMembers(transport.schema, new Fields(filled, '#', errors), FORMATS)
-  return errors.length === before ? { config: raw, filled } : undefined
+  if (errors.length > before) return undefined
+  return { config: withCredentials(transport, raw), filled: withCredentials(transport, filled) }
+}
+
+/** With `credentials: caller`, where a field by which callers are asked has a value and `credentials` has none. */
+function withCredentials({ schema }: Transport, config: JsonObject): JsonObject {
+  const properties = propertiesOf(schema)
+  const isAsked = Object.keys(properties).some(
+    name => properties[name]?.asksCallers === true && config[name] !== undefined,
+  )
+  return isAsked && config.credentials === undefined ? { ...config, credentials: 'caller' } : config
 }
 
 /** Formats that core reads by their meaning, anywhere in a transport's schema. */

@@ -1,6 +1,7 @@
 import type { AskReply, SessionBinding } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
+import { scopeOf } from '../../domain/session-scope.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget, ScopeMember } from '../scope/scope-types.ts'
 import { userBinding } from '../scope/user-binding.ts'
@@ -63,7 +64,7 @@ export class SessionlessExchange implements Exchange {
 
   /** Selects this user's connection where each user has one. */
   enter(_scope: Scope, { server }: ScopeMember): SessionBinding | undefined {
-    return server.session === 'per-user' ? userBinding(this.actor.userId) : undefined
+    return scopeOf(server) === 'per-user' ? userBinding(this.actor.userId) : undefined
   }
 
   notify(): void {}

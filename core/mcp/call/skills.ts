@@ -3,11 +3,13 @@ import type { UpstreamReply, UpstreamRequest, Upstreams } from '../../connection
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
+import { scopeOf } from '../../domain/session-scope.ts'
 import { invalid } from '../rpc/rpc.ts'
 import { hasSkills } from '../scope/capabilities.ts'
 import { exposeUris, resourceTarget } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { MemberState } from '../scope/scope-types.ts'
+import { userBinding } from '../scope/user-binding.ts'
 import type { Outcome } from './exchange.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
 import type { Sealer } from './pages.ts'
@@ -84,10 +86,13 @@ export class Skills {
 
   #page({ exchange, scope }: Routed, { member }: MemberState, cursor: string | undefined): Promise<UpstreamReply> {
     const { id } = member.server
+    const { side } = scope.face(id)
+    const isPerUser = scopeOf(member.server) === 'per-user'
     const request: UpstreamRequest = {
       method: 'skills/list',
       params: cursor === undefined ? {} : { cursor },
-      ...(scope.face(id).side === 'older' ? { older: true } : {}),
+      ...(side === 'older' ? { older: true } : {}),
+      ...(isPerUser ? { session: userBinding(exchange.actor.userId, side) } : {}),
     }
     const call = this.#upstreams.request(id, request)
     exchange.cancel = reason => call.cancel(reason)

@@ -2,6 +2,7 @@ import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { FairTurns } from '../../domain/fair-turns.ts'
+import { scopeOf } from '../../domain/session-scope.ts'
 import { CHAIN_HEADER } from '../../secrets/hub-marks.ts'
 import type { Outcome } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
@@ -167,7 +168,7 @@ class OpenClient implements PathClient, NotificationTarget {
   }
 
   ownConnection(server: ServerRecord) {
-    return server.session === 'per-user' ? userBinding(this.#options.actor.userId) : undefined
+    return scopeOf(server) === 'per-user' ? userBinding(this.#options.actor.userId) : undefined
   }
 
   async tools(most: number): Promise<readonly JsonObject[]> {

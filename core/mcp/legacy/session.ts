@@ -4,7 +4,7 @@ import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
-import { needsOwnConnection } from '../../domain/session-scope.ts'
+import { needsOwnConnection, scopeOf } from '../../domain/session-scope.ts'
 import { LOG_LEVELS } from '../rpc/log-levels.ts'
 import type { Notice } from '../rpc/notice.ts'
 import type { IdText } from '../rpc/rpc.ts'
@@ -219,7 +219,7 @@ export class Session implements NotificationTarget {
   ownConnection(server: ServerRecord): SessionBinding | undefined {
     const face = this.scope.face(server.id)
     if (needsOwnConnection(server, this.binding, face))
-      return server.session === 'per-user' ? userBinding(this.actor.userId, face.side) : this.binding
+      return scopeOf(server) === 'per-user' ? userBinding(this.actor.userId, face.side) : this.binding
     return face.side === 'older' ? OLDER_BINDING : undefined
   }
 

@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { Credential, ServerRecord, UserActor } from '../../contract/records.ts'
 import { declaredApps } from '../../domain/client-capabilities.ts'
 import { MODERN_VERSION } from '../../domain/era.ts'
-import { canBeAsked, needsOwnConnection, type ServerFace } from '../../domain/session-scope.ts'
+import { canBeAsked, needsOwnConnection, type ServerFace, scopeOf } from '../../domain/session-scope.ts'
 import { userBinding } from '../scope/user-binding.ts'
 
 /** An unused connection ends after this time. */
@@ -82,7 +82,7 @@ export class Leases {
    */
   take(server: ServerRecord, face: ServerFace, holder: LeaseHolder, tool?: string): Lease | Promise<Lease> | undefined {
     const { userId } = holder.actor
-    if (server.session === 'per-user') return { binding: userBinding(userId), release() {} }
+    if (scopeOf(server) === 'per-user') return { binding: userBinding(userId), release() {} }
     const declared = askable(holder.capabilities)
     const key = JSON.stringify([server.id, ...identity(holder)])
     if (tool !== undefined && canBeAsked(declared))

@@ -7,6 +7,7 @@ import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
 import { SUBSCRIPTION_KEY } from '../../domain/era.ts'
 import { LIST_CAPABILITIES, listChanged, listChangedFilter } from '../../domain/mcp-methods.ts'
+import { scopeOf } from '../../domain/session-scope.ts'
 import { requireTasks } from '../call/tasks/extension-tasks.ts'
 import type { TaskFollower } from '../call/tasks/task-follower.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
@@ -90,7 +91,7 @@ export class Listener implements NotificationTarget {
 
   /** Its subscriptions use the shared or the user's connection: a listen stream carries no server requests. */
   ownConnection(server: ServerRecord): SessionBinding | undefined {
-    return server.session === 'per-user' ? userBinding(this.actor.userId) : undefined
+    return scopeOf(server) === 'per-user' ? userBinding(this.actor.userId) : undefined
   }
 
   /** Ends the stream by the hub: the request gets its result, and the stream the reason, `code`, if there is one. */

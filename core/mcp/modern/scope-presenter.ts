@@ -4,6 +4,7 @@ import { type CacheHint, cacheHint, narrower, remaining } from '../../domain/cac
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../../domain/era.ts'
 import { type JsonText, LongText } from '../../domain/json/long-text.ts'
 import { LIST_KINDS, LISTS } from '../../domain/mcp-methods.ts'
+import { scopeOf } from '../../domain/session-scope.ts'
 import { TASKS_EXTENSION, withExtension } from '../../domain/tools/extensions.ts'
 import { passesTasks } from '../call/tasks/extension-tasks.ts'
 import { isPlainObject, parseExact } from '../rpc/rpc.ts'
@@ -174,8 +175,9 @@ function memberHint({ catalog, member: { server } }: MemberState, part: keyof Ca
 }
 
 /** False for a server whose answers may depend on who asks. */
-function isOneForAll({ passthroughHeaders, session }: MemberState['member']['server']): boolean {
-  return passthroughHeaders.length === 0 && session !== 'per-user' && session !== 'per-session'
+function isOneForAll(server: MemberState['member']['server']): boolean {
+  const session = scopeOf(server)
+  return server.passthroughHeaders.length === 0 && session !== 'per-user' && session !== 'per-session'
 }
 
 /** The presenters of all scopes in use. */

@@ -31,11 +31,13 @@ import { fromWireError } from '../../transport-kit/wire-error.ts'
 export interface HubParts {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'audit'>
   /** Undefined until the hub has begun, which is after the plugins. */
-  upstreams(): (Pick<Upstreams, 'settled' | 'restart'> & ServerViewDeps['upstreams']) | undefined
+  upstreams(): (Pick<Upstreams, 'settled' | 'restart' | 'credentialChanged'> & ServerViewDeps['upstreams']) | undefined
   templates(): ServerTemplates | undefined
   mcp(): Pick<McpEndpoint, 'openPath'> | undefined
   planning(): { readonly plans: Plans; readonly records: MovingKinds } | undefined
   addresses(role: Role): AddressRights
+  /** See `PluginContext`. */
+  address(): string
   /** Appended to requests, so that a hub recognizes one that returns to it. */
   readonly instanceId: string
 }
@@ -174,6 +176,12 @@ export function pluginStates({ registry, upstreams }: HubParts): PluginStates {
       await servers.setEnabled(actor, qualified, true)
       begun(upstreams()).restart(record.id)
     },
+    async target(serverId) {
+      const { settings, ownerId } = await servers.effective(serverId)
+      const { name, transport, config } = settings
+      return { id: serverId, ownerId, name, transport, config }
+    },
+    credentialChanged: (serverId, userId, change) => upstreams()?.credentialChanged(serverId, userId, change),
   }
 }
 

@@ -28,6 +28,7 @@ const OF_MAIN = [
   'planned',
   'systemSettings',
   'states',
+  'address',
   'client',
   'audit',
   'isLocal',

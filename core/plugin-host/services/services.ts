@@ -95,6 +95,7 @@ export function mainServices(parts: ServiceParts): Services {
       return Object.fromEntries(own.filter(([, value]) => value !== undefined)) as Record<string, JsonValue>
     },
     planned: (what, read) => pluginPlanning(hub(), plugin)(what, read),
+    address: () => hub().address(),
     states: made(() => pluginStates(hub())),
     thread: module => threads.open(module),
     client: async (actor, path) => pluginClient(hub(), plugin, actor, path),

@@ -256,6 +256,8 @@ export class FakeUpstreams implements Upstreams {
     this.readyWaits.push({ ids, budgetMs })
     return this.ready(ids, budgetMs)
   }
+  credentialChanged(): void {}
+
   start(): void {}
   stop(): void {}
   restart(): void {}

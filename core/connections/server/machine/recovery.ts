@@ -28,14 +28,15 @@ const FINAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'quarantined',
 ])
 
-/** True for an error that no retry can fix. */
-export function isFinal(code: ErrorCode | undefined): boolean {
-  return code !== undefined && FINAL.has(code)
+/** True for an error that no retry can fix, or that a person must end at a page. */
+export function isFinal(reason: Pick<WireError, 'code' | 'data'> | undefined): boolean {
+  return reason !== undefined && (FINAL.has(reason.code) || reason.data?.connectUrl !== undefined)
 }
 
 /** True when only the backoff delays the next attempt, so that a call may trigger one at once. */
-function waitsByBackoff({ code, data }: WireError): boolean {
-  if (isFinal(code) || code === 'sandbox_lost' || code === 'authorization_required') return false
+function waitsByBackoff(reason: WireError): boolean {
+  const { code, data } = reason
+  if (isFinal(reason) || code === 'sandbox_lost' || code === 'authorization_required') return false
   return !code.startsWith('openapi_') && data?.retryAfterSeconds === undefined
 }
 
@@ -118,10 +119,11 @@ export class Recovery {
     return { kind: 'now' }
   }
 
-  #delay({ code, data }: WireError): number | undefined {
+  #delay(reason: WireError): number | undefined {
+    const { code, data } = reason
     // A loop through other servers may be fixed there.
     if (code === 'loop_detected' && data?.met === true) return REFUSED_RETRY_MS
-    if (isFinal(code)) return undefined
+    if (isFinal(reason)) return undefined
     if (code === 'sandbox_lost') return SANDBOX_RETRY_MS
     if (code === 'authorization_required' || code.startsWith('openapi_')) return REFUSED_RETRY_MS
     const askedMs = typeof data?.retryAfterSeconds === 'number' ? data.retryAfterSeconds * 1_000 : 0

@@ -1,0 +1,68 @@
+import type { JsonObject } from '../contract/json.ts'
+
+/** Fields of a server at which users sign in, for the schema of a transport that a source of credentials may serve. */
+export const SIGN_IN_FIELDS: Readonly<Record<string, JsonObject>> = {
+  oauth: {
+    type: 'object',
+    asksCallers: true,
+    additionalProperties: false,
+    title: 'Sign-in',
+    description: 'How people sign in at the server. Empty: everything is found out.',
+    'x-zh': { title: '登录', description: '用户如何在服务器登录；留空则全部自动发现。' },
+    properties: {
+      clientId: {
+        ...{ type: 'string', minLength: 1, maxLength: 2048, title: 'Client id' },
+        description: 'Of a client that was registered at the issuer by hand.',
+        'x-zh': { title: '客户端 ID', description: '在签发方手动注册的客户端。' },
+      },
+      clientSecret: {
+        ...{ type: 'string', minLength: 1, maxLength: 4096, writeOnly: true, title: 'Client secret' },
+        description: 'Its secret, if it has one.',
+        'x-zh': { title: '客户端密钥', description: '该客户端的密钥（如有）。' },
+      },
+      method: {
+        ...{
+          type: 'string',
+          enum: ['none', 'client_secret_post', 'client_secret_basic'],
+          title: 'Proof of the client',
+        },
+        description: 'How the secret is sent. By default as the issuer offers.',
+        'x-zh': { title: '客户端认证方式', description: '如何发送密钥；默认按签发方支持的方式。' },
+      },
+      scopes: {
+        ...{
+          type: 'array',
+          maxItems: 100,
+          items: { type: 'string', minLength: 1, maxLength: 256 },
+          title: 'Permissions',
+        },
+        description: 'Scopes to ask for where the server names none.',
+        'x-zh': { title: '权限', description: '服务器未指定时请求的 scope。' },
+      },
+      issuer: {
+        ...{ type: 'string', format: 'uri', maxLength: 2048, title: 'Issuer' },
+        description: 'Which of several issuers to use.',
+        'x-zh': { title: '签发方', description: '有多个签发方时使用哪一个。' },
+      },
+      resource: {
+        ...{ type: 'string', enum: ['omit'], title: 'Resource' },
+        description: '`omit`: the parameter `resource` is left out, for issuers that refuse it.',
+        'x-zh': { title: '资源参数', description: '`omit`：不发送 `resource` 参数，用于拒绝它的签发方。' },
+      },
+      grant: {
+        ...{ type: 'string', enum: ['code', 'client_credentials'], title: 'Grant' },
+        description: '`client_credentials`: the hub signs in as the client, and nobody else does.',
+        'x-zh': { title: '授权方式', description: '`client_credentials`：hub 以客户端身份登录，无需用户登录。' },
+      },
+    },
+  },
+  credentials: {
+    ...{ type: 'string', enum: ['owner', 'caller'], title: 'Who signs in' },
+    description:
+      '`caller`: each user signs in and acts as such, the usual with `oauth`. `owner`: all act as the owner.',
+    'x-zh': {
+      title: '由谁登录',
+      description: '`caller`：每个用户各自登录（`oauth` 的默认值）；`owner`：所有人以所有者身份操作。',
+    },
+  },
+}

@@ -1,0 +1,249 @@
+import type {
+  Brought,
+  CredentialChallenge,
+  CredentialSource,
+  CredentialTarget,
+  HubError,
+  PluginContext,
+} from 'patchbay/contract'
+import { type BearerChallenge, bearerChallenge } from './challenge.ts'
+import { Clients } from './clients.ts'
+import { covers, discover, offersSignIn } from './discovery.ts'
+import { Refresher } from './refresher.ts'
+import { type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
+import { type Credential, CredentialStore } from './store.ts'
+import { TokenEndpoint, TokenRefusal } from './tokens.ts'
+
+/** Time for which it is remembered whether a server without `oauth` offers sign-in. */
+const OFFER_MS = 60_000
+/** Time after a refresh within which a refusal is not answered by another one. */
+const FRESH_MS = 5_000
+const USE_NOTED_MS = 60_000
+/** Grants of a wider permission within this time after which it is said that they have no effect. */
+const STEP_MS = 600_000
+const MOST_STEPS = 2
+const MOST_REMEMBERED = 10_000
+
+/** What is remembered of a server that refused a request. */
+interface Remembered {
+  readonly challenge: BearerChallenge
+  readonly atMs: number
+}
+
+/** Gives connections the tokens of their users, and says where to sign in. */
+export class Broker implements CredentialSource {
+  readonly store: CredentialStore
+  readonly clients: Clients
+  readonly refresher: Refresher
+  readonly #context: PluginContext<unknown>
+  readonly #challenges = new Map<string, Remembered>()
+  readonly #offers = new Map<string, { readonly offered: boolean; readonly atMs: number }>()
+  /** Times of wider grants, by user and server. */
+  readonly #steps = new Map<string, readonly number[]>()
+  readonly #noted = new Map<string, number>()
+  readonly #acquiring = new Map<string, Promise<Credential>>()
+
+  constructor(context: PluginContext<unknown>) {
+    this.#context = context
+    this.store = new CredentialStore(context)
+    this.clients = new Clients(context)
+    this.refresher = new Refresher(context, this.store, this.clients)
+  }
+
+  async forConnection(server: CredentialTarget, userId: string): Promise<Brought | undefined> {
+    const oauth = serverOauth(server.config)
+    const url = serverUrl(server.config)
+    if (!oauth || !url) return undefined
+    const credential = await this.#valid(server, oauth, holderOf(server, oauth, userId))
+    if (!covers(credential.resource, url))
+      throw this.#atPage('resource_changed', server, 'has another address since you signed in')
+    return this.#brought(credential)
+  }
+
+  async refused(
+    server: CredentialTarget,
+    userId: string,
+    used: Pick<Brought, 'id' | 'version'> | undefined,
+    challenge: CredentialChallenge,
+  ): Promise<Brought | undefined> {
+    const url = serverUrl(server.config)
+    if (!url) return undefined
+    const oauth = serverOauth(server.config)
+    const bearer = bearerChallenge(challenge.header)
+    this.#remember(server.id, bearer)
+    if (!oauth) return this.#offer(server, url, bearer, challenge)
+    const holder = holderOf(server, oauth, userId)
+    if (challenge.status === 403) throw this.#scopeNeeded(server, holder, bearer)
+    const credential = used && (await this.store.find(holder, server.id))
+    if (!used || !credential || credential.state !== 'active') return this.forConnection(server, userId)
+    if (credential.version > used.version) return this.#brought(credential)
+    const isFresh = this.refresher.sinceMs(credential) < FRESH_MS
+    if (oauth.grant === 'client_credentials' && !isFresh)
+      return this.#brought(await this.#acquire(server, oauth, holder, credential))
+    if (credential.kept.refresh === undefined || isFresh) {
+      await this.store.end(credential, 'sign_in_needed')
+      throw this.#signInNeeded(server)
+    }
+    return this.#brought(await this.#refreshed(server, credential))
+  }
+
+  /** The challenge of the server's last refusal; undefined where it refused nothing since the hub began. */
+  challengeOf(serverId: string): BearerChallenge | undefined {
+    return this.#challenges.get(serverId)?.challenge
+  }
+
+  /** The address of the page at which a user signs in at a server. */
+  pageOf(serverId: string): string {
+    return `${this.#context.address()}/connect/${serverId}`
+  }
+
+  /** A user was given a permission that a tool wanted. */
+  stepped(userId: string, serverId: string): void {
+    const key = `${userId} ${serverId}`
+    const before = this.#steps.get(key) ?? []
+    bounded(this.#steps).set(key, [...before.slice(-MOST_STEPS), Date.now()])
+  }
+
+  async #valid(server: CredentialTarget, oauth: ServerOauth, userId: string): Promise<Credential> {
+    const credential = await this.store.find(userId, server.id)
+    const isClient = oauth.grant === 'client_credentials'
+    if (credential?.state !== 'active') {
+      if (isClient) return this.#acquire(server, oauth, userId, credential)
+      throw this.#signInNeeded(server, credential?.state === 'refused' ? ': the issuer refused the client' : '')
+    }
+    this.#noteUse(credential)
+    const now = Date.now()
+    const isOver = credential.expires_at !== null && Date.parse(credential.expires_at) <= now
+    if (!isOver) return credential
+    if (isClient) return this.#acquire(server, oauth, userId, credential)
+    if (credential.kept.refresh !== undefined) return this.#refreshed(server, credential)
+    await this.store.end(credential, 'sign_in_needed')
+    throw this.#signInNeeded(server)
+  }
+
+  async #refreshed(server: CredentialTarget, credential: Credential): Promise<Credential> {
+    const found = await this.refresher.refresh(credential, server)
+    if (found) return found
+    throw this.#signInNeeded(server)
+  }
+
+  /** A token for the hub itself, which needs no person. */
+  #acquire(
+    server: CredentialTarget,
+    oauth: ServerOauth,
+    userId: string,
+    before: Credential | undefined,
+  ): Promise<Credential> {
+    const running = this.#acquiring.get(server.id)
+    if (running !== undefined) return running
+    const work = this.#acquired(server, oauth, userId, before).finally(() => this.#acquiring.delete(server.id))
+    this.#acquiring.set(server.id, work)
+    return work
+  }
+
+  async #acquired(
+    server: CredentialTarget,
+    oauth: ServerOauth,
+    userId: string,
+    before: Credential | undefined,
+  ): Promise<Credential> {
+    const { error } = this.#context
+    const url = serverUrl(server.config) ?? new URL('about:blank')
+    const fetch = this.#context.fetchFor(server.ownerId)
+    const challenge = this.challengeOf(server.id) ?? {}
+    const found = await discover(this.#context, fetch, url, challenge, { configured: oauth.issuer })
+    const { issuer, resource, scopesSupported } = found
+    if (oauth.clientId === undefined)
+      throw error('client_needed', `"${server.name}" signs in as a client: set "oauth.clientId"`, {
+        data: { redirectUri: '' },
+      })
+    const client = await this.clients.of(fetch, issuer, { redirectUri: '', document: undefined }, oauth)
+    const scopes = oauth.scopes ?? (challenge.scope?.split(/\s+/) || scopesSupported) ?? []
+    const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client)
+    try {
+      const tokens = await endpoint.client(scopes, oauth.omitsResource ? undefined : resource)
+      const signedIn = { userId, serverId: server.id, resource, asked: scopes, client, issuer, tokens }
+      const credential = await this.store.signedIn(signedIn)
+      this.refresher.noted(credential)
+      if (before) this.#context.states.credentialChanged(server.id, userId, 'renewed')
+      return credential
+    } catch (cause) {
+      if (!(cause instanceof TokenRefusal)) throw cause
+      throw error(
+        'client_refused',
+        `${issuer.issuer} refused the client of "${server.name}" ("oauth.clientId"): ${cause.error}`,
+      )
+    }
+  }
+
+  /** For a server without `oauth`: whether it is one that people sign in at. */
+  async #offer(
+    server: CredentialTarget,
+    url: URL,
+    bearer: BearerChallenge,
+    { status }: CredentialChallenge,
+  ): Promise<undefined> {
+    if (status !== 401) return undefined
+    const known = this.#offers.get(server.id)
+    const isKnown = known !== undefined && Date.now() - known.atMs < OFFER_MS
+    const fetch = this.#context.fetchFor(server.ownerId)
+    const offered = isKnown ? known.offered : await offersSignIn(this.#context, fetch, url, bearer)
+    if (!isKnown) bounded(this.#offers).set(server.id, { offered, atMs: Date.now() })
+    if (offered) throw this.#signInNeeded(server)
+    return undefined
+  }
+
+  #scopeNeeded(server: CredentialTarget, userId: string, { scope }: BearerChallenge): HubError {
+    const steps = (this.#steps.get(`${userId} ${server.id}`) ?? []).filter(at => Date.now() - at < STEP_MS)
+    if (steps.length >= MOST_STEPS)
+      return this.#atPage('scope_denied', server, 'still refuses this, though a wider permission was given')
+    const scopes = scope?.split(/\s+/) ?? []
+    const named = scopes.length === 0 ? '' : ` (${scopes.join(' ')})`
+    const page = this.pageOf(server.id)
+    const message = `"${server.name}" wants a wider permission for this${named}: open ${page}`
+    return this.#context.error('scope_needed', message, { data: { connectUrl: page, scopes } })
+  }
+
+  #signInNeeded(server: CredentialTarget, why = ''): HubError {
+    return this.#atPage('sign_in_needed', server, `wants you to sign in${why}`)
+  }
+
+  #atPage(
+    code: 'sign_in_needed' | 'scope_denied' | 'resource_changed',
+    server: CredentialTarget,
+    what: string,
+  ): HubError {
+    const connectUrl = this.pageOf(server.id)
+    return this.#context.error(code, `"${server.name}" ${what}: open ${connectUrl}`, { data: { connectUrl } })
+  }
+
+  #remember(serverId: string, challenge: BearerChallenge): void {
+    const before = this.#challenges.get(serverId)?.challenge
+    const kept = { ...(before?.resourceMetadata ? { resourceMetadata: before.resourceMetadata } : {}), ...challenge }
+    bounded(this.#challenges).set(serverId, { challenge: kept, atMs: Date.now() })
+  }
+
+  #noteUse(credential: Credential): void {
+    if (Date.now() - (this.#noted.get(credential.id) ?? 0) < USE_NOTED_MS) return
+    bounded(this.#noted).set(credential.id, Date.now())
+    this.store.used(credential).catch((error: unknown) => {
+      this.#context.log.warn('The last use of a sign-in could not be noted', { error: String(error) })
+    })
+  }
+
+  #brought({ id, version, kept }: Credential): Brought {
+    return { id, version, headers: { authorization: `Bearer ${kept.access}` } }
+  }
+}
+
+/** The user whose sign-in a connection uses: the owner's, where the hub signs in as a client or the owner signs in for all. */
+function holderOf({ ownerId, config }: CredentialTarget, { grant }: ServerOauth, userId: string): string {
+  return grant === 'client_credentials' || config.credentials === 'owner' ? ownerId : userId
+}
+
+/** A map that forgets its oldest entry before one more would be too many. */
+function bounded<V>(map: Map<string, V>): Map<string, V> {
+  const [oldest] = map.keys()
+  if (map.size >= MOST_REMEMBERED && oldest !== undefined) map.delete(oldest)
+  return map
+}

@@ -1,0 +1,42 @@
+import { definePlugin } from 'patchbay/contract'
+import { z } from 'zod'
+import { Broker } from './broker.ts'
+import { Connect } from './connect.ts'
+import { ERRORS } from './errors.ts'
+import { addRoutes } from './routes.ts'
+import { first } from './tables.ts'
+import type {} from './types.ts'
+import { words } from './words.zh.ts'
+
+const config = z.strictObject({
+  clientMetadataUrl: z
+    .url({ protocol: /^https$/ })
+    .optional()
+    .meta({
+      title: 'Client metadata document',
+      description: 'A document about this hub elsewhere, where its own address is not reachable from outside.',
+      'x-zh': { title: '客户端元数据文档', description: '当 hub 自身地址无法从外部访问时，放在别处的说明文档。' },
+    }),
+})
+
+/** Between two looks for tokens to refresh, in milliseconds. */
+const LOOK_MS = 5_000
+
+/** Signs in at servers that want OAuth, for each user, and keeps the tokens fresh. */
+export default definePlugin<z.infer<typeof config>>({
+  name: 'oauth-client',
+  contract: 1,
+  config,
+  claims: ['/api/connections/*', '/api/servers/{ref}/connect', '/oauth/client-metadata.json'],
+  errors: ERRORS,
+  words,
+  migrations: { '0001-sign-ins': first },
+  setup(context) {
+    const broker = new Broker(context)
+    const connect = new Connect(context, broker)
+    context.contribute('credentialSource', 'oauth-client', broker)
+    addRoutes(context, broker, connect)
+    context.jobs.every(LOOK_MS, () => broker.refresher.due())
+    return undefined
+  },
+})

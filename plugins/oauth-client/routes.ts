@@ -1,0 +1,197 @@
+import type { PluginContext, UserActor } from 'patchbay/contract'
+import { z } from 'zod'
+import type { Broker } from './broker.ts'
+import { clientMetadata } from './clients.ts'
+import { CALLBACK, type Connect, DOCUMENT } from './connect.ts'
+import { serverOauth } from './server-config.ts'
+import type { Credential } from './store.ts'
+
+const TAG = 'connections'
+const SYSTEM = { kind: 'system', purpose: 'sign-in' } as const
+
+const connection = z.object({
+  id: z.string(),
+  server: z.string().meta({ description: 'Its owner and name.' }),
+  serverId: z.string(),
+  issuer: z.string(),
+  resource: z.string(),
+  clientId: z.string(),
+  scopes: z.array(z.string()),
+  for: z.enum(['self', 'all']).meta({ description: '`all`: everybody who uses the server acts as this user.' }),
+  state: z.enum(['active', 'sign_in_needed', 'refused']),
+  expiresAt: z.string().optional().meta({ description: 'Of the present token, which is renewed by itself.' }),
+  lastUsedAt: z.string().optional(),
+  createdAt: z.string(),
+})
+const flow = z.object({
+  flow: z.string(),
+  authorizeUrl: z.string().meta({ description: 'Where the browser goes now.' }),
+  issuer: z.string(),
+  redirectUri: z.string(),
+  scopes: z.array(z.string()),
+  expiresAt: z.string(),
+})
+const exampleConnection = {
+  ...{ id: '5f0c…', server: 'ada~notes', serverId: '0d1e…', issuer: 'https://auth.example.com' },
+  ...{ resource: 'https://mcp.example.com/mcp', clientId: 'c1', scopes: ['read'], for: 'self', state: 'active' },
+  ...{ expiresAt: '2026-11-24T10:30:00.000Z', createdAt: '2026-11-24T09:30:00.000Z' },
+}
+const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/)
+
+/** Adds the routes of sign-ins at servers. */
+export function addRoutes(context: PluginContext<unknown>, broker: Broker, connect: Connect): void {
+  const { routes, registry } = context
+
+  routes.add({
+    ...{ method: 'POST', path: '/api/servers/{ref}/connect', whole: true, access: 'user', tag: TAG },
+    summary: 'Begin to sign in at a server',
+    params: z.object({ ref: z.string().max(512) }),
+    body: z.object({
+      for: z.enum(['self', 'all']).default('self').meta({ description: '`all`: for everybody, by the owner alone.' }),
+      scopes: z
+        .array(scope)
+        .max(100)
+        .default([])
+        .meta({ description: 'Permissions to ask for besides the usual ones.' }),
+    }),
+    answers: {
+      201: {
+        description: 'The address for the browser. The sign-in ends after ten minutes, or with another start.',
+        schema: flow,
+        example: {
+          ...{
+            flow: '1f2e…',
+            authorizeUrl: 'https://auth.example.com/authorize?…',
+            issuer: 'https://auth.example.com',
+          },
+          ...{ redirectUri: 'https://hub.example.com/oauth/callback', scopes: ['read'] },
+          expiresAt: '2026-11-24T09:40:00.000Z',
+        },
+      },
+    },
+    audit: 'begin',
+    async handle({ actor, params: { ref }, body, baseUrl }) {
+      const wanted = { forAll: body.for === 'all', scopes: body.scopes, baseUrl }
+      const { flow: begun, authorizeUrl } = await connect.begin(actor, ref, wanted)
+      const { id, issuer, redirectUri, scopes, expiresAtMs } = begun
+      const expiresAt = new Date(expiresAtMs).toISOString()
+      const shown = { flow: id, authorizeUrl, issuer: issuer.issuer, redirectUri, scopes, expiresAt }
+      return { status: 201, body: shown, headers: { 'cache-control': 'no-store' } }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'POST', path: '/api/connections/finish', whole: true, access: 'user', tag: TAG },
+    summary: 'Finish a sign-in with the address at which the browser came back',
+    body: z.object({ url: z.string().max(8_192).meta({ description: 'The whole address, with its query.' }) }),
+    answers: { 200: { description: 'The connection', schema: connection, example: exampleConnection } },
+    audit: 'finish',
+    async handle({ actor, body: { url } }) {
+      return { body: await shown(await connect.finish(actor, url)) }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'GET', path: '/api/connections/flows/{id}', whole: true, access: 'user', tag: TAG },
+    summary: 'State of a sign-in that you began',
+    params: z.object({ id: z.string().max(64) }),
+    answers: {
+      200: {
+        description: 'The state, and the code of its failure',
+        schema: z.object({
+          ...{ flow: z.string(), server: z.string(), state: z.enum(['waiting', 'done', 'failed']) },
+          code: z.string().optional(),
+        }),
+        example: { flow: '1f2e…', server: 'ada~notes', state: 'waiting' },
+      },
+    },
+    async handle({ actor, params: { id } }) {
+      const found = connect.flows.byId(id)
+      if (!found || found.userId !== actor.userId) throw context.error('flow_unknown', 'You have no such sign-in')
+      return { body: { flow: found.id, server: found.server, ...found.outcome } }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'GET', path: '/api/connections', whole: true, access: 'user', tag: TAG },
+    summary: 'The servers at which you signed in',
+    answers: {
+      200: {
+        description: 'Your connections, and your servers that want you to sign in',
+        schema: z.object({
+          items: z.array(connection),
+          wanting: z.array(z.object({ server: z.string(), serverId: z.string(), connectUrl: z.string() })),
+        }),
+        example: { items: [exampleConnection], wanting: [] },
+      },
+    },
+    async handle({ actor }) {
+      const items = await Promise.all((await broker.store.of(actor.userId)).map(shown))
+      return { body: { items, wanting: await wantingOf(actor, items) } }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'DELETE', path: '/api/connections/{id}', whole: true, access: 'user', tag: TAG },
+    summary: 'Sign out at a server; the issuer is told where it takes that',
+    params: z.object({ id: z.string().max(64) }),
+    answers: { 204: { description: 'Signed out' } },
+    audit: 'disconnect',
+    async handle({ actor, params: { id } }) {
+      await connect.disconnect(actor, id)
+      return { status: 204 }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'GET', path: DOCUMENT, whole: true, access: 'public', tag: TAG },
+    summary: 'The hub as a client of issuers (Client ID Metadata Document)',
+    answers: {
+      200: {
+        description: 'The document, whose address is the client id',
+        schema: z.looseObject({ client_id: z.string(), redirect_uris: z.array(z.string()) }),
+        example: {
+          client_id: `https://hub.example.com${DOCUMENT}`,
+          redirect_uris: [`https://hub.example.com${CALLBACK}`],
+        },
+      },
+    },
+    handle({ baseUrl }) {
+      const document = {
+        client_id: `${baseUrl}${DOCUMENT}`,
+        ...clientMetadata(`${baseUrl}${CALLBACK}`),
+        token_endpoint_auth_method: 'none',
+      }
+      return { body: document, headers: { 'cache-control': 'public, max-age=3600' } }
+    },
+  })
+
+  async function shown(credential: Credential) {
+    const server = await registry.server(SYSTEM, credential.server_id)
+    return {
+      id: credential.id,
+      server: server ? `${server.ownerName}~${server.name}` : '',
+      serverId: credential.server_id,
+      issuer: credential.issuer,
+      resource: credential.resource,
+      clientId: credential.client_id,
+      scopes: credential.scopes.split(' ').filter(one => one !== ''),
+      for: server?.config.credentials === 'owner' ? ('all' as const) : ('self' as const),
+      state: credential.state,
+      ...(credential.expires_at === null ? {} : { expiresAt: credential.expires_at }),
+      ...(credential.last_used_at === null ? {} : { lastUsedAt: credential.last_used_at }),
+      createdAt: credential.created_at,
+    }
+  }
+
+  async function wantingOf(actor: UserActor, items: readonly { readonly serverId: string; readonly state: string }[]) {
+    const active = new Set(items.filter(({ state }) => state === 'active').map(({ serverId }) => serverId))
+    const own = await registry.ownServers(actor)
+    return own
+      .filter(({ id, config }) => serverOauth(config)?.grant === 'code' && !active.has(id))
+      .map(({ id, name, ownerName }) => ({
+        ...{ server: `${ownerName}~${name}`, serverId: id },
+        connectUrl: broker.pageOf(id),
+      }))
+  }
+}

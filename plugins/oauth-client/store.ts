@@ -1,0 +1,208 @@
+import type { AuthorizationServer } from 'oauth4webapi'
+import type { PluginContext } from 'patchbay/contract'
+import type { IssuerClient } from './clients.ts'
+import type { CredentialRow, OauthTables } from './tables.ts'
+import type { Tokens } from './tokens.ts'
+
+/** The sealed part of a credential. */
+export interface Kept {
+  readonly access: string
+  readonly refresh?: string
+  readonly client: IssuerClient
+  /** The addresses of the issuer that the hub uses later. */
+  readonly endpoints: Pick<AuthorizationServer, 'issuer' | 'token_endpoint' | 'revocation_endpoint'>
+}
+
+/** A sign-in, opened. */
+export interface Credential extends Omit<CredentialRow, 'sealed'> {
+  readonly kept: Kept
+}
+
+/** What a sign-in or a refresh gave. */
+export interface NewTokens {
+  readonly userId: string
+  readonly serverId: string
+  readonly resource: string
+  readonly asked: readonly string[]
+  readonly client: IssuerClient
+  readonly issuer: AuthorizationServer
+  readonly tokens: Tokens
+}
+
+/** Part of a token's life after which it is refreshed, and the least time before its end for one of over 5 min, in ms. */
+const LIFE = 0.8
+const MARGIN_MS = 60_000
+const LONG_MS = 300_000
+/** Time after which the tokens of an unused sign-in, or those without a known end, are refreshed. */
+export const UNUSED_MS = 7 * 24 * 3_600_000
+
+/** The sign-ins of all users. Tokens are committed before they are returned. */
+export class CredentialStore {
+  readonly #context: PluginContext<unknown>
+
+  constructor(context: PluginContext<unknown>) {
+    this.#context = context
+  }
+
+  get #tables() {
+    return this.#context.tables<OauthTables>()
+  }
+
+  async find(userId: string, serverId: string): Promise<Credential | undefined> {
+    const row = await this.#tables.read(db =>
+      db
+        .selectFrom('credential')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .where('server_id', '=', serverId)
+        .executeTakeFirst(),
+    )
+    return row && this.#opened(row)
+  }
+
+  async of(userId: string): Promise<readonly Credential[]> {
+    const rows = await this.#tables.read(db =>
+      db.selectFrom('credential').selectAll().where('user_id', '=', userId).orderBy('created_at').execute(),
+    )
+    return rows.map(row => this.#opened(row))
+  }
+
+  /** Those to refresh by now, at most 50. */
+  async due(now: string): Promise<readonly Credential[]> {
+    const rows = await this.#tables.read(db =>
+      db
+        .selectFrom('credential')
+        .selectAll()
+        .where('state', '=', 'active')
+        .where('refresh_at', '<=', now)
+        .orderBy('refresh_at')
+        .limit(50)
+        .execute(),
+    )
+    return rows.map(row => this.#opened(row))
+  }
+
+  /** Takes the place of the user's earlier sign-in at the server. */
+  async signedIn(given: NewTokens): Promise<Credential> {
+    const { userId: user_id, serverId: server_id, resource, asked, client, issuer, tokens } = given
+    const now = new Date()
+    const kept = keptOf(tokens, client, issuer)
+    const id = crypto.randomUUID()
+    const row = {
+      ...{ id, user_id, server_id, resource, issuer: issuer.issuer, client_id: client.id, state: 'active' as const },
+      scopes_asked: asked.join(' '),
+      scopes: tokens.scope ?? asked.join(' '),
+      ...timesOf(tokens, now),
+      ...{ created_at: now.toISOString(), last_used_at: now.toISOString() },
+      sealed: this.#context.sealing.seal('credential', { id, user_id }, JSON.stringify(kept)),
+    }
+    return this.#tables.write(async db => {
+      const before = await db
+        .selectFrom('credential')
+        .select('version')
+        .where('user_id', '=', user_id)
+        .where('server_id', '=', server_id)
+        .executeTakeFirst()
+      await db.deleteFrom('credential').where('user_id', '=', user_id).where('server_id', '=', server_id).execute()
+      const version = (before?.version ?? 0) + 1
+      await db
+        .insertInto('credential')
+        .values({ ...row, version })
+        .execute()
+      return this.#opened({ ...row, version })
+    })
+  }
+
+  /** The tokens of a refresh; undefined when the sign-in is another one meanwhile. */
+  async refreshed(credential: Credential, tokens: Tokens): Promise<Credential | undefined> {
+    const { id, user_id, version, kept } = credential
+    const refresh = tokens.refresh ?? kept.refresh
+    const next: Kept = { ...kept, access: tokens.access, ...(refresh === undefined ? {} : { refresh }) }
+    const changed = {
+      ...timesOf({ ...tokens, ...(refresh === undefined ? {} : { refresh }) }, new Date()),
+      version: version + 1,
+      state: 'active' as const,
+      scopes: tokens.scope ?? credential.scopes,
+      sealed: this.#context.sealing.seal('credential', { id, user_id }, JSON.stringify(next)),
+    }
+    const { numUpdatedRows } = await this.#tables.write(db =>
+      db
+        .updateTable('credential')
+        .set(changed)
+        .where('id', '=', id)
+        .where('version', '=', version)
+        .executeTakeFirstOrThrow(),
+    )
+    const { sealed: _, ...rest } = changed
+    return numUpdatedRows === 0n ? undefined : { ...credential, ...rest, kept: next }
+  }
+
+  /** Ends the use of a sign-in, unless it is another one meanwhile. */
+  async end({ id, version }: Credential, state: 'sign_in_needed' | 'refused'): Promise<void> {
+    await this.#tables.write(db =>
+      db
+        .updateTable('credential')
+        .set({ state, refresh_at: null })
+        .where('id', '=', id)
+        .where('version', '=', version)
+        .execute(),
+    )
+  }
+
+  async later({ id, version }: Credential, at: Date): Promise<void> {
+    await this.#tables.write(db =>
+      db
+        .updateTable('credential')
+        .set({ refresh_at: at.toISOString() })
+        .where('id', '=', id)
+        .where('version', '=', version)
+        .execute(),
+    )
+  }
+
+  async used({ id }: Credential): Promise<void> {
+    await this.#tables.write(db =>
+      db.updateTable('credential').set({ last_used_at: new Date().toISOString() }).where('id', '=', id).execute(),
+    )
+  }
+
+  async remove({ id }: Credential): Promise<void> {
+    await this.#tables.write(db => db.deleteFrom('credential').where('id', '=', id).execute())
+  }
+
+  #opened({ sealed, ...row }: CredentialRow): Credential {
+    const text = this.#context.sealing.open('credential', row, sealed ?? '')
+    return { ...row, version: Number(row.version), kept: JSON.parse(text) as Kept }
+  }
+}
+
+function keptOf({ access, refresh }: Tokens, client: IssuerClient, issuer: AuthorizationServer): Kept {
+  const { token_endpoint, revocation_endpoint } = issuer
+  return {
+    access,
+    ...(refresh === undefined ? {} : { refresh }),
+    client,
+    endpoints: {
+      issuer: issuer.issuer,
+      ...(token_endpoint === undefined ? {} : { token_endpoint }),
+      ...(revocation_endpoint === undefined ? {} : { revocation_endpoint }),
+    },
+  }
+}
+
+/** By the hub's own clock, from now: the issuer's may differ. */
+function timesOf({ expiresIn, refresh }: Tokens, now: Date) {
+  const lifeMs = expiresIn === undefined ? undefined : expiresIn * 1_000
+  const at = (ms: number): string => new Date(now.getTime() + ms).toISOString()
+  return {
+    expires_at: lifeMs === undefined ? null : at(lifeMs),
+    refresh_at: refresh === undefined ? null : at(lifeMs === undefined ? UNUSED_MS : refreshAfterMs(lifeMs)),
+  }
+}
+
+/** Milliseconds after which a token with this life is refreshed: at 80 %, ± 10 %, a minute before its end if it lives longer than 5. */
+function refreshAfterMs(lifeMs: number): number {
+  const spread = 0.9 + Math.random() * 0.2
+  const usual = Math.min(lifeMs * LIFE * spread, lifeMs > LONG_MS ? lifeMs - MARGIN_MS : lifeMs)
+  return Math.max(usual, lifeMs / 2)
+}

@@ -1,0 +1,80 @@
+import type { Migration } from 'patchbay/contract'
+
+/** A person's sign-in at one server. `sealed`: the tokens and the client, as JSON. Times are ISO 8601 UTC. */
+export interface CredentialRow {
+  readonly id: string
+  readonly user_id: string
+  readonly server_id: string
+  readonly issuer: string
+  readonly resource: string
+  readonly client_id: string
+  readonly scopes_asked: string
+  readonly scopes: string
+  readonly state: 'active' | 'sign_in_needed' | 'refused'
+  readonly version: number
+  readonly expires_at: string | null
+  /** When it is refreshed; null: it cannot be. */
+  readonly refresh_at: string | null
+  readonly created_at: string
+  readonly last_used_at: string | null
+  readonly sealed: string | null
+}
+
+/** The hub's client at one issuer, for all users. `sealed`: its secret. `user_id` is null. */
+export interface RegistrationRow {
+  readonly id: string
+  readonly user_id: string | null
+  readonly issuer: string
+  readonly redirect_uri: string
+  readonly client_id: string
+  readonly method: string
+  readonly expires_at: string | null
+  readonly sealed: string | null
+}
+
+/** The tables of this plugin. */
+export interface OauthTables {
+  credential: CredentialRow
+  registration: RegistrationRow
+}
+
+/** Makes the tables. */
+export const first: Migration = async db => {
+  await db.schema
+    .createTable('credential')
+    .addColumn('id', 'text', column => column.primaryKey())
+    .addColumn('user_id', 'text', column => column.notNull().references('user.id').onDelete('cascade'))
+    .addColumn('server_id', 'text', column => column.notNull().references('server.id').onDelete('cascade'))
+    .addColumn('issuer', 'text', column => column.notNull())
+    .addColumn('resource', 'text', column => column.notNull())
+    .addColumn('client_id', 'text', column => column.notNull())
+    .addColumn('scopes_asked', 'text', column => column.notNull())
+    .addColumn('scopes', 'text', column => column.notNull())
+    .addColumn('state', 'text', column => column.notNull())
+    .addColumn('version', 'integer', column => column.notNull())
+    .addColumn('expires_at', 'text')
+    .addColumn('refresh_at', 'text')
+    .addColumn('created_at', 'text', column => column.notNull())
+    .addColumn('last_used_at', 'text')
+    .addColumn('sealed', 'text')
+    .execute()
+  await db.schema.createIndex('credential_place').on('credential').columns(['user_id', 'server_id']).unique().execute()
+  await db.schema.createIndex('credential_due').on('credential').columns(['refresh_at']).execute()
+  await db.schema
+    .createTable('registration')
+    .addColumn('id', 'text', column => column.primaryKey())
+    .addColumn('user_id', 'text', column => column.references('user.id').onDelete('cascade'))
+    .addColumn('issuer', 'text', column => column.notNull())
+    .addColumn('redirect_uri', 'text', column => column.notNull())
+    .addColumn('client_id', 'text', column => column.notNull())
+    .addColumn('method', 'text', column => column.notNull())
+    .addColumn('expires_at', 'text')
+    .addColumn('sealed', 'text')
+    .execute()
+  await db.schema
+    .createIndex('registration_place')
+    .on('registration')
+    .columns(['issuer', 'redirect_uri'])
+    .unique()
+    .execute()
+}

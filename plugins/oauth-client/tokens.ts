@@ -1,0 +1,181 @@
+import {
+  type AuthorizationServer,
+  allowInsecureRequests,
+  authorizationCodeGrantRequest,
+  type ClientAuth,
+  customFetch,
+  genericTokenEndpointRequest,
+  None,
+  nopkce,
+  refreshTokenGrantRequest,
+  revocationRequest,
+} from 'oauth4webapi'
+import { type GuardedFetch, type HubError, isJsonObject } from 'patchbay/contract'
+import { type IssuerClient, unreachable } from './clients.ts'
+import type { Errors } from './discovery.ts'
+import { asWebFetch } from './web.ts'
+
+/** Most characters of a token. */
+const MOST_TOKEN = 16 * 1024
+
+/** The tokens of one answer. Absent `expiresIn`: nothing is known of its end. */
+export interface Tokens {
+  readonly access: string
+  readonly refresh?: string
+  readonly scope?: string
+  /** Seconds. */
+  readonly expiresIn?: number
+}
+
+/** An issuer's refusal: its own error code, such as `invalid_grant`. */
+export class TokenRefusal extends Error {
+  readonly error: string
+
+  constructor(error: string) {
+    super(`The issuer answered with the error "${error.slice(0, 100)}"`)
+    this.error = error
+  }
+}
+
+/** The token endpoint of one issuer, for one client. */
+export class TokenEndpoint {
+  readonly #errors: Errors
+  readonly #fetch: GuardedFetch
+  readonly #issuer: AuthorizationServer
+  readonly #client: IssuerClient
+
+  constructor(errors: Errors, fetch: GuardedFetch, issuer: AuthorizationServer, client: IssuerClient) {
+    this.#errors = errors
+    this.#fetch = fetch
+    this.#issuer = issuer
+    this.#client = client
+  }
+
+  /** Redeems a code. `callback`: the checked parameters. Throws TokenRefusal, `issuer_unreachable`, `token_too_large`. */
+  code(
+    callback: URLSearchParams,
+    redirectUri: string,
+    verifier: string,
+    resource: string | undefined,
+  ): Promise<Tokens> {
+    return this.#ask(
+      authorizationCodeGrantRequest(
+        ...this.#party(),
+        callback,
+        redirectUri,
+        verifier === '' ? nopkce : verifier,
+        this.#options(resource),
+      ),
+    )
+  }
+
+  /** Throws as {@link code} does. */
+  refresh(token: string, resource: string | undefined): Promise<Tokens> {
+    return this.#ask(refreshTokenGrantRequest(...this.#party(), token, this.#options(resource)))
+  }
+
+  /** A token for the client itself. Throws as {@link code} does. */
+  client(scopes: readonly string[], resource: string | undefined): Promise<Tokens> {
+    const parameters = {
+      ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
+      ...(resource === undefined ? {} : { resource }),
+    }
+    return this.#ask(
+      genericTokenEndpointRequest(...this.#party(), 'client_credentials', parameters, this.#options(undefined)),
+    )
+  }
+
+  /** Tells the issuer that a token is not used any more, where it takes that (RFC 7009). Never rejects. */
+  async revoke(token: string): Promise<void> {
+    if (this.#issuer.revocation_endpoint === undefined) return
+    await revocationRequest(...this.#party(), token, this.#common()).catch(() => undefined)
+  }
+
+  #party(): [AuthorizationServer, { client_id: string }, ClientAuth] {
+    return [this.#issuer, { client_id: this.#client.id }, clientAuth(this.#client)]
+  }
+
+  #options(resource: string | undefined) {
+    return { ...this.#common(), ...(resource === undefined ? {} : { additionalParameters: { resource } }) }
+  }
+
+  #common() {
+    // Addresses were checked when the metadata was read: http is on loopback alone.
+    return { [customFetch]: asWebFetch(this.#fetch), [allowInsecureRequests]: true }
+  }
+
+  async #ask(asking: Promise<Response>): Promise<Tokens> {
+    let response: Response
+    let text: string
+    try {
+      response = await asking
+      text = await response.text()
+    } catch (cause) {
+      throw unreachable(this.#errors, this.#issuer.issuer, cause)
+    }
+    const { status } = response
+    if (status === 429 || status >= 500) throw unreachable(this.#errors, this.#issuer.issuer, `HTTP ${status}`)
+    return readTokens(this.#errors, this.#issuer.issuer, status, text)
+  }
+}
+
+/**
+ * Reads an answer of a token endpoint, in the forms that issuers really send: JSON or a form, whatever its content type, with
+ * an `error` also under HTTP 200, and empty texts for what is missing.
+ */
+export function readTokens({ error }: Errors, issuer: string, status: number, text: string): Tokens {
+  const answer = membersOf(text)
+  const refusal = textOf(answer.error)
+  if (refusal !== undefined) throw new TokenRefusal(refusal)
+  const access = textOf(answer.access_token)
+  if (status < 200 || status > 299 || access === undefined)
+    throw error('issuer_unreachable', `${issuer} answered with HTTP ${status} and no token`, {
+      data: { retryAfterSeconds: 5 },
+    })
+  const type = textOf(answer.token_type) ?? 'bearer'
+  if (type.toLowerCase() !== 'bearer')
+    throw error('issuer_unusable', `${issuer} gives tokens of the type "${type.slice(0, 40)}", not "Bearer"`)
+  const refresh = textOf(answer.refresh_token)
+  if (access.length > MOST_TOKEN || (refresh?.length ?? 0) > MOST_TOKEN) throw tooLarge({ error }, issuer)
+  if (!/^[\x21-\x7e]+$/.test(access))
+    throw error('issuer_unusable', `${issuer} gave a token that cannot be sent in a header`)
+  const scope = textOf(answer.scope)
+  const expiresIn = Number(answer.expires_in)
+  return {
+    access,
+    ...(refresh === undefined ? {} : { refresh }),
+    ...(scope === undefined ? {} : { scope }),
+    ...(Number.isFinite(expiresIn) && expiresIn > 0 ? { expiresIn } : {}),
+  }
+}
+
+function tooLarge({ error }: Errors, issuer: string): HubError {
+  return error('token_too_large', `${issuer} gave a token of more than ${MOST_TOKEN} characters`)
+}
+
+function membersOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJsonObject(value) ? value : {}
+  } catch {
+    return Object.fromEntries(new URLSearchParams(text))
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Basic by `encodeURIComponent`: some servers do not decode what the stricter form escapes. */
+function clientAuth({ secret, method }: IssuerClient): ClientAuth {
+  if (secret === undefined || method === 'none') return None()
+  return (_issuer, client, body, headers) => {
+    if (method === 'client_secret_basic') {
+      const pair = `${encodeURIComponent(client.client_id)}:${encodeURIComponent(secret)}`
+      headers.set('authorization', `Basic ${btoa(pair)}`)
+      return
+    }
+    body.set('client_id', client.client_id)
+    body.set('client_secret', secret)
+  }
+}

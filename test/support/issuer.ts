@@ -1,0 +1,217 @@
+/** An issuer made of oidc-provider, an MCP server that wants its tokens, and a browser for the people who sign in. */
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Provider from 'oidc-provider'
+
+/** Settings of an {@link Issuer}. */
+export interface IssuerOptions {
+  /** Seconds. Default 3,600. */
+  readonly tokenLife?: number
+  /** False: it registers no clients. Default true. */
+  readonly registers?: boolean
+  readonly clients?: readonly object[]
+}
+
+/** One request that an MCP server got. */
+export interface SeenCall {
+  readonly method: string
+  readonly authorization: string | undefined
+}
+
+/** An issuer, and the resources for which it gives tokens. */
+export class Issuer {
+  readonly url: string
+  readonly #server: Server
+  readonly provider: Provider
+  /** Grant types that the token endpoint was asked for, in order. */
+  readonly grants: string[] = []
+  /** While true every request to the token endpoint is answered with 503. */
+  down = false
+
+  private constructor(
+    server: Server,
+    url: string,
+    { tokenLife = 3_600, registers = true, clients = [] }: IssuerOptions,
+  ) {
+    this.#server = server
+    this.url = url
+    this.provider = new Provider(url, {
+      clients: [...clients] as never,
+      scopes: ['openid', 'offline_access', 'read', 'write'],
+      ttl: {
+        AccessToken: tokenLife,
+        Grant: 86_400,
+        Interaction: 600,
+        RefreshToken: 86_400,
+        Session: 86_400,
+        IdToken: 600,
+      },
+      rotateRefreshToken: true,
+      pkce: { required: () => true },
+      clientBasedCORS: () => false,
+      features: {
+        registration: { enabled: registers },
+        revocation: { enabled: true },
+        devInteractions: { enabled: true },
+        resourceIndicators: {
+          enabled: true,
+          useGrantedResource: () => true,
+          getResourceServerInfo: () => ({
+            scope: 'read write',
+            accessTokenFormat: 'opaque',
+            accessTokenTTL: tokenLife,
+          }),
+        },
+      },
+    })
+    this.provider.use(async (context, next) => {
+      if (context.path !== '/token') return next()
+      if (this.down) {
+        context.status = 503
+        context.body = 'down'
+        return undefined
+      }
+      await next()
+      this.grants.push(String(context.oidc?.params?.grant_type ?? '?'))
+    })
+    server.on('request', this.provider.callback())
+  }
+
+  static async start(options: IssuerOptions = {}): Promise<Issuer> {
+    const server = createServer()
+    const url = await listening(server)
+    return new Issuer(server, url, options)
+  }
+
+  /** The name with which the person of a token signed in; undefined for a token that is not valid. */
+  async accountOf(token: string): Promise<string | undefined> {
+    const found = await this.provider.AccessToken.find(token)
+    return found?.isValid ? found.accountId : undefined
+  }
+
+  async stop(): Promise<void> {
+    await stopped(this.#server)
+  }
+}
+
+/** An MCP server of one tool, `whoami`, that wants tokens of an issuer. */
+export class GuardedServer {
+  readonly url: string
+  readonly calls: SeenCall[] = []
+  /** Tokens that it refuses though they are valid. */
+  readonly refused = new Set<string>()
+  /** The scope that `whoami` wants beyond what the token has. */
+  wants: string | undefined
+  /** Replaces its metadata. */
+  metadata: object | undefined
+  readonly #server: Server
+  readonly #issuer: Issuer
+
+  private constructor(server: Server, origin: string, issuer: Issuer) {
+    this.#server = server
+    this.#issuer = issuer
+    this.url = `${origin}/mcp`
+    server.on('request', (request, response) => {
+      void this.#answer(request).then(({ status, headers = {}, body }) => {
+        response.writeHead(status, { 'content-type': 'application/json', ...headers })
+        response.end(body === undefined ? undefined : JSON.stringify(body))
+      })
+    })
+  }
+
+  static async start(issuer: Issuer): Promise<GuardedServer> {
+    const server = createServer()
+    return new GuardedServer(server, await listening(server), issuer)
+  }
+
+  async stop(): Promise<void> {
+    await stopped(this.#server)
+  }
+
+  async #answer(
+    request: IncomingMessage,
+  ): Promise<{ status: number; headers?: Record<string, string>; body?: object }> {
+    const path = request.url ?? ''
+    const origin = new URL(this.url).origin
+    if (path.startsWith('/.well-known/oauth-protected-resource')) {
+      const usual = { resource: this.url, authorization_servers: [this.#issuer.url], scopes_supported: ['read'] }
+      return { status: 200, body: this.metadata ?? usual }
+    }
+    if (path.startsWith('/.well-known/')) return { status: 404 }
+    const token = request.headers.authorization?.replace(/^Bearer /, '')
+    const account = token === undefined || this.refused.has(token) ? undefined : await this.#issuer.accountOf(token)
+    if (account === undefined) {
+      const named = `${origin}/.well-known/oauth-protected-resource/mcp`
+      return { status: 401, headers: { 'www-authenticate': `Bearer resource_metadata="${named}", scope="read"` } }
+    }
+    if (request.method !== 'POST') return { status: 405 }
+    const message = JSON.parse(await bodyOf(request)) as { id?: number; method: string }
+    this.calls.push({ method: message.method, authorization: request.headers.authorization })
+    if (message.id === undefined) return { status: 202 }
+    if (message.method === 'tools/call' && this.wants !== undefined) {
+      const challenge = `Bearer error="insufficient_scope", scope="${this.wants}"`
+      return { status: 403, headers: { 'www-authenticate': challenge } }
+    }
+    const results: Readonly<Record<string, object>> = {
+      initialize: {
+        ...{ protocolVersion: '2025-11-25', capabilities: { tools: {} } },
+        serverInfo: { name: 'guarded', version: '1' },
+      },
+      'tools/list': { tools: [{ name: 'whoami', inputSchema: { type: 'object' } }] },
+      'tools/call': { content: [{ type: 'text', text: account }] },
+      ping: {},
+    }
+    const result = results[message.method]
+    const error = { code: -32601, message: 'no such method' }
+    return { status: 200, body: { jsonrpc: '2.0', id: message.id, ...(result ? { result } : { error }) } }
+  }
+}
+
+/** Signs in as a person at an issuer of oidc-provider, and returns the address at which the browser would come back. */
+export async function signInAt(authorizeUrl: string, person: string): Promise<string> {
+  const cookies = new Map<string, string>()
+  const back = new URL(authorizeUrl).searchParams.get('redirect_uri') ?? ''
+  let url = authorizeUrl
+  let form: URLSearchParams | undefined
+  for (let step = 0; step < 12; step += 1) {
+    const response = await fetch(url, {
+      redirect: 'manual',
+      headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+      ...(form ? { method: 'POST', body: form } : {}),
+    })
+    form = undefined
+    for (const cookie of response.headers.getSetCookie()) {
+      const [pair = ''] = cookie.split(';')
+      const at = pair.indexOf('=')
+      if (pair.slice(at + 1) === '') cookies.delete(pair.slice(0, at))
+      else cookies.set(pair.slice(0, at), pair.slice(at + 1))
+    }
+    const location = response.headers.get('location')
+    if (location !== null) {
+      url = new URL(location, url).href
+      if (url.startsWith(back)) return url
+      continue
+    }
+    const text = await response.text()
+    const prompt = /name="prompt" value="(\w+)"/.exec(text)?.[1]
+    if (prompt === undefined) throw new Error(`The issuer answered ${response.status}: ${text.slice(0, 800)}`)
+    form = new URLSearchParams({ prompt, ...(prompt === 'login' ? { login: person, password: 'any' } : {}) })
+  }
+  throw new Error('The issuer leads in circles')
+}
+
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+async function stopped(server: Server): Promise<void> {
+  server.closeAllConnections()
+  await new Promise<void>(resolve => server.close(() => resolve()))
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString()
+}
