@@ -36,6 +36,7 @@ export default definePlugin<z.infer<typeof config>>({
     const connect = new Connect(context, broker)
     context.contribute('credentialSource', 'oauth-client', broker)
     addRoutes(context, broker, connect)
+    context.contribute('builtPage', 'connections', { access: 'user' })
     context.jobs.every(LOOK_MS, () => broker.refresher.due())
     return undefined
   },

@@ -1,4 +1,4 @@
-import type { PluginContext, UserActor } from 'patchbay/contract'
+import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
 import { z } from 'zod'
 import type { Broker } from './broker.ts'
 import { clientMetadata } from './clients.ts'
@@ -128,6 +128,36 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
     async handle({ actor }) {
       const items = await Promise.all((await broker.store.of(actor.userId)).map(shown))
       return { body: { items, wanting: await wantingOf(actor, items) } }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'GET', path: '/api/connections/servers/{id}', whole: true, access: 'user', tag: TAG },
+    summary: 'A server by its id, as the page at which you sign in there shows it',
+    params: z.object({ id: z.string().max(64) }),
+    answers: {
+      200: {
+        description: 'The server, and your connection to it, if you have one',
+        schema: z.object({
+          ...{ server: z.string(), name: z.string(), owner: z.string() },
+          own: z.boolean().meta({ description: 'True when the server is yours.' }),
+          for: z.enum(['self', 'all']),
+          connection: connection.optional(),
+        }),
+        example: { server: 'ada~notes', name: 'notes', owner: 'ada', own: true, for: 'self' },
+      },
+      404: { description: 'server_not_found' },
+    },
+    async handle({ actor, params: { id } }) {
+      const server = await registry.server(actor, id)
+      if (!server) throw new HubError('server_not_found', `You see no server with the id ${JSON.stringify(id)}`)
+      const own = await broker.store.find(actor.userId, id)
+      const { name, ownerName: owner, ownerId, config } = server
+      const body = {
+        ...{ server: `${owner}~${name}`, name, owner, own: ownerId === actor.userId },
+        for: config.credentials === 'owner' ? ('all' as const) : ('self' as const),
+      }
+      return { body: { ...body, ...(own ? { connection: await shown(own) } : {}) } }
     },
   })
 

@@ -3,6 +3,8 @@ import { PbElement } from '../components/element.ts'
 import { t } from '../text/t.ts'
 import { hubState } from './hub-state.ts'
 import { live } from './live.ts'
+import { pageElement } from './page-element.ts'
+import { placeOf } from './places.ts'
 import { pluginPages } from './plugin-pages.ts'
 import { router } from './router.ts'
 import { session } from './session.ts'
@@ -45,8 +47,8 @@ export class PbApp extends PbElement {
     // The set-up continues after its first step has created the account.
     const setup = document.documentElement.dataset.setup === 'open' && (!user || router.place.path === '/setup')
     if (user && user.mustChangePassword !== true && !setup) {
-      if (router.place.path === '/consent')
-        return this.#lazy(import('../pages/consent/page.ts'), html`<pb-consent></pb-consent>`)
+      const match = placeOf(router.place.path)
+      if (match?.place.isBare) return this.#lazy(match.place.load(), pageElement(match, router.place))
       return this.#lazy(import('./frame.ts'), html`<pb-frame></pb-frame>`)
     }
     if (setup) return this.#lazy(import('../pages/setup/page.ts'), html`<pb-setup></pb-setup>`)

@@ -1,12 +1,12 @@
-import { html, nothing, type TemplateResult } from 'lit'
-import { html as staticHtml, unsafeStatic } from 'lit/static-html.js'
+import { html, type TemplateResult } from 'lit'
 import { type ApiError, asApiError } from '../api/problem.ts'
 import { adminsOnly } from '../components/admins-only.ts'
 import { PbElement } from '../components/element.ts'
 import { emptyState, errorState, skeleton } from '../components/states.ts'
 import { t } from '../text/t.ts'
+import { pageElement } from './page-element.ts'
 import { type Match, placeOf } from './places.ts'
-import { type Place, router } from './router.ts'
+import { router } from './router.ts'
 import { session } from './session.ts'
 
 /** The part of the frame that shows the page of the present address, loading its chunk first. */
@@ -30,7 +30,7 @@ export class PbOutlet extends PbElement {
     if (this.failure)
       return html`<main id="main" class="page" tabindex="-1">${errorState(this.failure, () => this.#load(match))}</main>`
     if (this.loaded !== element) return html`<main id="main" class="page" tabindex="-1">${skeleton(6)}</main>`
-    return page(element, match, place)
+    return pageElement(match, place)
   }
 
   protected override updated(): void {
@@ -87,12 +87,6 @@ export class PbOutlet extends PbElement {
   }
 }
 customElements.define('pb-outlet', PbOutlet)
-
-/** A page gets the parameters of its path and the query as properties. */
-function page(element: string, { params }: Match, place: Place): unknown {
-  const tag = unsafeStatic(element)
-  return staticHtml`<${tag} .params=${params} .query=${place.query}></${tag}>` ?? nothing
-}
 
 declare global {
   interface HTMLElementTagNameMap {

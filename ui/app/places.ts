@@ -18,6 +18,8 @@ export interface PlaceDefinition {
   readonly adminOnly?: true
   /** It belongs to a plugin, and is shown only while the plugin runs. */
   readonly ofPlugin?: true
+  /** It is shown without the frame, as the end of a link from elsewhere. */
+  readonly isBare?: true
   /** Second key behind `g`. */
   readonly key?: string
   /** Name of the page's element. */
@@ -163,13 +165,41 @@ const PLACES: readonly PlaceDefinition[] = [
     load: () => import('../pages/apps/clients.ts'),
   },
   {
-    // Shown without the frame.
     id: 'consent',
     paths: ['/consent'],
     title: () => t('Connect an app'),
     icon: 'plug',
+    isBare: true,
     element: 'pb-consent',
     load: () => import('../pages/consent/page.ts'),
+  },
+  {
+    id: 'connections',
+    paths: ['/connections'],
+    title: () => t('Sign-ins at servers'),
+    icon: 'key',
+    within: 'servers',
+    ofPlugin: true,
+    element: 'pb-page-connections',
+    load: () => import('../pages/connections/page.ts'),
+  },
+  {
+    id: 'connect',
+    paths: ['/connect/:id'],
+    title: () => t('Sign in at a server'),
+    icon: 'key',
+    isBare: true,
+    element: 'pb-connect-server',
+    load: () => import('../pages/connections/connect.ts'),
+  },
+  {
+    id: 'callback',
+    paths: ['/oauth/callback'],
+    title: () => t('Sign in at a server'),
+    icon: 'key',
+    isBare: true,
+    element: 'pb-callback',
+    load: () => import('../pages/connections/callback.ts'),
   },
   {
     id: 'settings',

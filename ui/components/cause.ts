@@ -5,6 +5,11 @@ export function causeOf(code: string): string | undefined {
   return causes()[code]
 }
 
+/** True for a reason that ends when the user signs in at the server. */
+export function endsBySignIn(code: string | undefined): boolean {
+  return code === 'sign_in_needed' || code === 'resource_changed' || code === 'scope_denied'
+}
+
 /** A function, since the words follow the language. */
 function causes(): Readonly<Record<string, string>> {
   return {
@@ -23,6 +28,9 @@ function causes(): Readonly<Record<string, string>> {
     upstream_timeout: t('it does not answer in time'),
     upstream_flood: t('it sent too much'),
     authorization_required: t('token refused'),
+    sign_in_needed: t('it wants you to sign in'),
+    resource_changed: t('its address has changed since the sign-in'),
+    scope_denied: t('the permission given does not suffice'),
     url_address_blocked: t('the hub may not connect there'),
     network_not_permitted: t('the hub may not connect there'),
     stdio_not_permitted: t('its owner may not run programs'),

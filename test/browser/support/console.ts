@@ -67,6 +67,8 @@ export async function openBrowser(): Promise<Browser> {
 export class ConsoleTab {
   readonly page: Page
   readonly url: string
+  /** Address of a site that the console leads to; what happens there is not the console's. */
+  elsewhere: string | undefined
   readonly #faults: string[] = []
   readonly #closed: Promise<void>
   readonly #end: () => Promise<void>
@@ -78,15 +80,21 @@ export class ConsoleTab {
     page.setDefaultTimeout(PATIENCE_MS)
     page.on('console', message => {
       const text = message.text()
-      if (message.type() === 'error' && !REFUSED.test(text) && !AWAY.test(text)) this.#faults.push(`console: ${text}`)
+      if (message.type() === 'error' && !this.#isElsewhere(page.url()) && !REFUSED.test(text) && !AWAY.test(text))
+        this.#faults.push(`console: ${text}`)
     })
     page.on('pageerror', error => this.#faults.push(`error: ${error.stack ?? error.message}`))
     page.on('request', request => {
       const target = request.url()
-      if (!target.startsWith(url) && !/^(?:data|blob):/.test(target))
+      const isForeign = !target.startsWith(url) && !/^(?:data|blob):/.test(target)
+      if (isForeign && !this.#isElsewhere(target) && !this.#isElsewhere(page.url()))
         this.#faults.push(`request to another host: ${target}`)
     })
     this.#closed = new Promise(resolve => page.once('close', () => resolve()))
+  }
+
+  #isElsewhere(address: string): boolean {
+    return this.elsewhere !== undefined && address.startsWith(this.elsewhere)
   }
 
   /** Opens a path and waits for its heading. */

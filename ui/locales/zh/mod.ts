@@ -14,6 +14,7 @@ import { market } from './market.ts'
 import { monitoring } from './monitoring.ts'
 import { patchBay } from './patch-bay.ts'
 import { apps } from './people/apps.ts'
+import { connections } from './people/connections.ts'
 import { keys } from './people/keys.ts'
 import { setup } from './people/setup.ts'
 import { signIn } from './people/sign-in.ts'
@@ -34,6 +35,7 @@ export const templates: Record<string, string> = {
   ...audit,
   ...chart,
   ...common,
+  ...connections,
   ...dashboard,
   ...editor,
   ...figures,

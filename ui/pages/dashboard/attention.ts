@@ -2,9 +2,11 @@ import { html, nothing, type TemplateResult } from 'lit'
 import { api } from '../../api/client.ts'
 import type { Attention, FiringAlert, Overview } from '../../api/monitoring.ts'
 import { asApiError } from '../../api/problem.ts'
+import { connectPath } from '../../api/server-sign-ins.ts'
 import { refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { href } from '../../app/router.ts'
+import { endsBySignIn } from '../../components/cause.ts'
 import { hubWords } from '../../components/hub-words.ts'
 import { errorText } from '../../components/states.ts'
 import { attemptText, isResting } from '../../components/status.ts'
@@ -80,9 +82,12 @@ function serverLine(server: ServerRecord, after: () => void): Line {
       t('Trying {name} now', { name: server.name }),
       after,
     )
-  const button = refused
-    ? html`<a class="btn sm" href=${href(path, { tab: 'settings' })}>${t('New token')}</a>`
-    : html`<button type="button" class="btn sm" ?disabled=${!live.reachable} @click=${restart}>${t('Try now')}</button>`
+  const signIn = endsBySignIn(status.reason?.code) && server.id !== undefined
+  const button = signIn
+    ? html`<a class="btn sm pri" href=${href(connectPath(server.id))}>${t('Sign in')}</a>`
+    : refused
+      ? html`<a class="btn sm" href=${href(path, { tab: 'settings' })}>${t('New token')}</a>`
+      : html`<button type="button" class="btn sm" ?disabled=${!live.reachable} @click=${restart}>${t('Try now')}</button>`
   return {
     ...{ name: server.name, path, tone: waits ? 'warn' : 'bad', word: waits ? t('Connecting') : t('Offline') },
     text: [attempt, cause].filter(part => part !== undefined && part !== '').join(': ') || t('It gave no reason'),

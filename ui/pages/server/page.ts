@@ -1,11 +1,14 @@
 import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
 import { asApiError } from '../../api/problem.ts'
+import { connectPath } from '../../api/server-sign-ins.ts'
 import { controlServer, isEditable, refOf, type ServerVerb, serverPath } from '../../api/servers.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
+import { pluginPages } from '../../app/plugin-pages.ts'
 import { Resource } from '../../app/resource.ts'
 import { href, router } from '../../app/router.ts'
+import { endsBySignIn } from '../../components/cause.ts'
 import { menu } from '../../components/menu.ts'
 import { PbPage, tabs } from '../../components/page.ts'
 import { errorText, show, skeleton } from '../../components/states.ts'
@@ -87,14 +90,14 @@ class PbPageServer extends PbPage {
 
   override actions(): unknown {
     const server = this.#server.data
-    if (!server || !isEditable(server)) return nothing
+    if (!server || !isEditable(server)) return server ? signInLink(server) : nothing
     const isOff = !live.reachable || this.busy !== undefined
     const runs = server.enabled === true
     const isDown = runs && server.status.state === 'offline' && !isResting(server.status)
     const needsReview = (server.review as { readonly required?: boolean } | undefined)?.required === true
     const act = (verb: ServerVerb) => (): void => void this.#control(server, verb)
     const again = isDown ? t('Try now') : t('Restart')
-    return html`${
+    return html`${signInLink(server)}${
       runs
         ? html`<span class="wide"><button type="button" class="btn" ?disabled=${isOff} @click=${act('restart')}>${icon('rotate-cw')}${again}</button></span>
           <button type="button" class="btn" ?disabled=${isOff} @click=${act('stop')}>${icon('square')}${this.busy === 'stop' ? t('Stopping') : t('Stop server')}</button>`
@@ -243,6 +246,13 @@ class PbPageServer extends PbPage {
   }
 }
 customElements.define('pb-page-server', PbPageServer)
+
+/** The way to the user's own sign-in at a server that asks for one. */
+function signInLink({ id, credentials, status: { reason } }: ServerRecord): unknown {
+  const isNeeded = endsBySignIn(reason?.code)
+  if (id === undefined || !pluginPages.has('connections') || !(isNeeded || credentials !== undefined)) return nothing
+  return html`<a class="btn ${isNeeded ? 'pri' : ''}" href=${href(connectPath(id))}>${icon('key')}${t('Sign in')}</a>`
+}
 
 declare global {
   interface HTMLElementTagNameMap {

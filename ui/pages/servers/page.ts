@@ -16,6 +16,7 @@ import type { Column, Sort } from '../../components/table.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
+import { signInsLink } from '../connections/link.ts'
 import { addToGroup, bulkBar, controlEach, deleteServers } from './bulk.ts'
 import { type RowActions, serverColumns } from './columns.ts'
 import { readChecks, readGroups, readServers, ServerChanges, withFresh } from './data.ts'
@@ -95,7 +96,7 @@ class PbPageServers extends PbPage implements RowActions {
   }
 
   override actions(): unknown {
-    return html`<span class="wide"><a class="btn" href=${href('/servers/new', { from: 'import' })}>${icon('file-json')}${t('Import')}</a></span>
+    return html`${signInsLink()}<span class="wide"><a class="btn" href=${href('/servers/new', { from: 'import' })}>${icon('file-json')}${t('Import')}</a></span>
       <a class="btn pri" href=${href('/servers/new')}>${icon('plus')}${t('Add server')}</a>`
   }
 
