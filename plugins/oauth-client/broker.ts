@@ -9,6 +9,7 @@ import type {
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
 import { Clients } from './clients.ts'
 import { covers, discover, offersSignIn } from './discovery.ts'
+import type { LIMITS } from './limits.ts'
 import { Refresher } from './refresher.ts'
 import { type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
 import { type Credential, CredentialStore } from './store.ts'
@@ -45,8 +46,9 @@ export class Broker implements CredentialSource {
 
   constructor(context: PluginContext<unknown>) {
     this.#context = context
-    this.store = new CredentialStore(context)
-    this.clients = new Clients(context)
+    const { credentialsPerUser, registrations } = context.limits as typeof LIMITS
+    this.store = new CredentialStore(context, credentialsPerUser)
+    this.clients = new Clients(context, registrations)
     this.refresher = new Refresher(context, this.store, this.clients)
   }
 

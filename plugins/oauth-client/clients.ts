@@ -31,9 +31,12 @@ const USUAL: readonly string[] = ['client_secret_basic']
 /** Finds the hub's client at an issuer, and registers it where that is offered. */
 export class Clients {
   readonly #context: PluginContext<unknown>
+  readonly #most: number
 
-  constructor(context: PluginContext<unknown>) {
+  /** `most`: registrations that are kept. */
+  constructor(context: PluginContext<unknown>, most: number) {
     this.#context = context
+    this.#most = most
   }
 
   /**
@@ -130,10 +133,22 @@ export class Clients {
     const expiresAt = typeof expires === 'number' && expires > 0 ? new Date(expires * 1_000).toISOString() : null
     await this.#tables.write(async db => {
       await db.deleteFrom('registration').where('issuer', '=', issuer).where('redirect_uri', '=', redirectUri).execute()
+      // Sign-ins keep the client with which they were made; a registration that is gone is made again.
+      await db
+        .deleteFrom('registration')
+        .where('id', 'not in', newest =>
+          newest
+            .selectFrom('registration')
+            .select('id')
+            .orderBy('made_at', 'desc')
+            .limit(this.#most - 1),
+        )
+        .execute()
       await db
         .insertInto('registration')
         .values({
           ...{ ...row, issuer, redirect_uri: redirectUri, client_id: client.id, method: client.method },
+          made_at: new Date().toISOString(),
           expires_at: expiresAt,
           sealed: client.secret === undefined ? null : sealing.seal('registration', row, client.secret),
         })

@@ -5,6 +5,7 @@ import type { IssuerClient } from './clients.ts'
 /** Time for which a sign-in waits for the browser, in milliseconds. */
 const FLOW_MS = 600_000
 const MOST_FLOWS = 10_000
+const MOST_FLOWS_OF_USER = 50
 
 /** A sign-in that a user has begun. */
 export interface Flow {
@@ -35,6 +36,8 @@ export class Flows {
     this.#tidy()
     for (const flow of this.#byId.values())
       if (flow.userId === given.userId && flow.serverId === given.serverId) this.#byId.delete(flow.id)
+    const [oldest, ...others] = [...this.#byId.values()].filter(({ userId }) => userId === given.userId)
+    if (oldest && others.length + 1 >= MOST_FLOWS_OF_USER) this.#byId.delete(oldest.id)
     const flow: Flow = {
       ...given,
       id: crypto.randomUUID(),

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Broker } from './broker.ts'
 import { Connect } from './connect.ts'
 import { ERRORS } from './errors.ts'
+import { LIMITS } from './limits.ts'
 import { addRoutes } from './routes.ts'
 import { first } from './tables.ts'
 import type {} from './types.ts'
@@ -28,6 +29,7 @@ export default definePlugin<z.infer<typeof config>>({
   contract: 1,
   config,
   claims: ['/api/connections/*', '/api/servers/{ref}/connect', '/oauth/client-metadata.json'],
+  limits: LIMITS,
   errors: ERRORS,
   words,
   migrations: { '0001-sign-ins': first },

@@ -39,9 +39,12 @@ export const UNUSED_MS = 7 * 24 * 3_600_000
 /** The sign-ins of all users. Tokens are committed before they are returned. */
 export class CredentialStore {
   readonly #context: PluginContext<unknown>
+  readonly #mostOfUser: number
 
-  constructor(context: PluginContext<unknown>) {
+  /** `mostOfUser`: sign-ins that are kept for one user. */
+  constructor(context: PluginContext<unknown>, mostOfUser: number) {
     this.#context = context
+    this.#mostOfUser = mostOfUser
   }
 
   get #tables() {
@@ -82,7 +85,7 @@ export class CredentialStore {
     return rows.map(row => this.#opened(row))
   }
 
-  /** Takes the place of the user's earlier sign-in at the server. */
+  /** Takes the place of the user's earlier sign-in at the server, and of the one used longest ago if there are too many. */
   async signedIn(given: NewTokens): Promise<Credential> {
     const { userId: user_id, serverId: server_id, resource, asked, client, issuer, tokens } = given
     const now = new Date()
@@ -104,6 +107,23 @@ export class CredentialStore {
         .where('server_id', '=', server_id)
         .executeTakeFirst()
       await db.deleteFrom('credential').where('user_id', '=', user_id).where('server_id', '=', server_id).execute()
+      const others = db.selectFrom('credential').select('id').where('user_id', '=', user_id)
+      // Those that have ended come last, then those that were used longest ago.
+      const surplus = await others
+        .orderBy(eb => eb.case().when('state', '=', 'active').then(0).else(1).end())
+        .orderBy('last_used_at', 'desc')
+        .offset(this.#mostOfUser - 1)
+        .limit(1_000)
+        .execute()
+      if (surplus.length > 0)
+        await db
+          .deleteFrom('credential')
+          .where(
+            'id',
+            'in',
+            surplus.map(row => row.id),
+          )
+          .execute()
       const version = (before?.version ?? 0) + 1
       await db
         .insertInto('credential')

@@ -28,6 +28,7 @@ export interface RegistrationRow {
   readonly redirect_uri: string
   readonly client_id: string
   readonly method: string
+  readonly made_at: string
   readonly expires_at: string | null
   readonly sealed: string | null
 }
@@ -68,6 +69,7 @@ export const first: Migration = async db => {
     .addColumn('redirect_uri', 'text', column => column.notNull())
     .addColumn('client_id', 'text', column => column.notNull())
     .addColumn('method', 'text', column => column.notNull())
+    .addColumn('made_at', 'text', column => column.notNull())
     .addColumn('expires_at', 'text')
     .addColumn('sealed', 'text')
     .execute()

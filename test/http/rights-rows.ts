@@ -200,7 +200,9 @@ export const HELD_ELSEWHERE: readonly string[] = [
   ...['PUT', 'PATCH'].map(method => `${method} /api/assistant/endpoints/{ref}`),
   ...['test', 'token', 'reconnect'].map(verb => `POST /api/assistant/endpoints/{ref}/${verb}`),
   'POST /api/keys',
-  // test/plugins/oauth-server tests these.
+  // test/plugins/oauth-server and test/plugins/oauth-client test these.
+  'POST /api/servers/{ref}/connect',
+  'POST /api/connections/finish',
   ...['/api/oauth/requests', '/api/oauth/decisions', '/token', '/register'].map(path => `POST ${path}`),
   'POST /api/keys/{id}/rotate',
 ]
@@ -208,6 +210,7 @@ export const HELD_ELSEWHERE: readonly string[] = [
 /** Routes that write, and start, change or enable nothing that runs. */
 export const HARMLESS: readonly string[] = [
   'DELETE /api/oauth/grants/{id}',
+  'DELETE /api/connections/{id}',
   'POST /revoke',
   ...['setup', 'auth/login', 'auth/logout', 'auth/refresh', 'auth/password', 'auth/reset'].map(
     path => `POST /api/${path}`,

@@ -206,6 +206,18 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
   'PATCH /api/admin/oauth/clients/{id}': [
     growth('addresses', [500, 9_000], n => ({ redirectUris: many(n, at => `https://c.example/${at}`) })),
   ],
+  'POST /api/servers/{ref}/connect': [
+    growth('scopes', [50, 9_000], n => ({ scopes: many(n, at => `s${at}`) })),
+    growth('a long scope', [200, 900_000], n => ({ scopes: ['s'.repeat(n)] })),
+  ],
+  'POST /api/connections/finish': [
+    growth('a long address', [8_000, 900_000], n => ({
+      url: `https://hub.example/oauth/callback?state=${'s'.repeat(n)}`,
+    })),
+    growth('many parameters', [900, 90_000], n => ({
+      url: `https://hub.example/?${many(n, at => `p${at}=1`).join('&')}`,
+    })),
+  ],
   'POST /api/oauth/decisions': [
     growth('scopes', [500, 9_000], n => ({ request: 'r', allow: true, scopes: many(n, () => 'mcp:read') })),
     growth('a long request', [16_000, 900_000], n => ({ request: 'r'.repeat(n), allow: true })),

@@ -202,6 +202,8 @@ export const STORING_NOTHING: Readonly<Record<string, string>> = {
   'POST /api/logs/search': 'reads',
   'POST /api/plugins/hosted-keys/test': 'a trial, which is not saved',
   'POST /api/oauth/requests': 'reads',
+  'POST /api/servers/{ref}/connect': 'memory: one sign-in under way for each server, 50 for a user, ten minutes',
+  'POST /api/connections/finish': 'credentialsPerUser',
   'POST /api/oauth/decisions': 'grantsPerUser; a row of each decision is kept for ten minutes',
   'POST /register': 'nothing: the id of the client holds what it has registered',
   'POST /token': 'changes the row of a grant',
