@@ -171,6 +171,9 @@ describe.each(extent([true], [true, false]))('a plugin with middlewares, isolate
     const { resources } = await client.listResources()
     expect(client.readResource({ uri: resources[0]?.uri ?? '' })).rejects.toThrow('Nothing of odd is read')
     expect((await plugin()).refused).toBeGreaterThan(0)
+    const { failed = 0 } = await plugin()
+    expect(client.readResource({ uri: 'nonsense:' })).rejects.toThrow('A middleware for resources/read failed')
+    await until(async () => (await plugin()).failed === failed + 1, { what: 'the failure to be counted' })
   })
 
   test('blocked calls are counted', async () => {

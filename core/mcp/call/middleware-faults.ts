@@ -2,9 +2,17 @@ import { HubError } from '../../contract/errors.ts'
 import { isJsonObject } from '../../contract/json.ts'
 import type { McpMessage, McpMiddleware } from '../../contract/points.ts'
 import { cutShort, cutTexts } from '../../domain/cut-short.ts'
+import { listOfMethod } from '../../domain/mcp-methods.ts'
 
 /** Longest message and hint of a refusal, in UTF-16 code units. The record of the call has less of it. */
 const MOST_WORDS = 2_000
+
+/** The member of a result that must be a list, where the method itself does not read one. */
+const LISTED: Readonly<Record<string, string>> = {
+  'tools/call': 'content',
+  'prompts/get': 'messages',
+  'resources/read': 'contents',
+}
 
 type Message = Omit<McpMessage, 'context'>
 
@@ -23,9 +31,11 @@ export function checkPassed({ method }: McpMiddleware, given: Message, passed: u
 export function checkResult({ method }: McpMiddleware, given: Message, result: unknown, inside: unknown): void {
   if (result === inside && result !== undefined) return
   if (!isJsonObject(result)) throw failure(method, 'returned no object')
-  const { content } = result
-  if (given.method === 'tools/call' && content !== undefined && !Array.isArray(content))
-    throw failure(method, 'returned a result whose "content" is no list')
+  const member = listOfMethod(given.method) ?? LISTED[given.method]
+  const list = member === undefined ? undefined : result[member]
+  // A result of a tool may have structured content alone.
+  const isListed = list === undefined ? member === undefined || member === 'content' : Array.isArray(list)
+  if (!isListed) throw failure(method, `returned a result whose "${member}" is no list`)
   try {
     JSON.stringify(result)
   } catch (cause) {
