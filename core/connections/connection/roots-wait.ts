@@ -25,6 +25,8 @@ export class RootsWait {
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Questions that the client has not answered. */
   #open = 0
+  /** Number of the wait: an answer to a question of an earlier one does not count. */
+  #turn = 0
   #heard = false
   /** The wait is for a question after a change of the roots. */
   #changed = false
@@ -57,6 +59,7 @@ export class RootsWait {
     this.#connection = undefined
     this.#ready = undefined
     this.#open = 0
+    this.#turn += 1
   }
 
   /**
@@ -73,7 +76,8 @@ export class RootsWait {
       this.#asksAgain ||= this.#changed
       if (parks) clearTimeout(this.#timer)
       else this.#limit()
-      const answered = (): void => void this.#answered(connection)
+      const turn = this.#turn
+      const answered = (): void => void this.#answered(connection, turn)
       reply.then(answered, answered)
       return reply
     }
@@ -84,8 +88,8 @@ export class RootsWait {
     this.#timer = setTimeout(() => this.#over(), this.#changed && this.#asksAgain ? AGAIN_MS : ROOTS_MS)
   }
 
-  async #answered(connection: Connection): Promise<void> {
-    if (this.#connection !== connection) return
+  async #answered(connection: Connection, turn: number): Promise<void> {
+    if (this.#turn !== turn) return
     this.#open -= 1
     if (this.#open > 0) return
     this.#limit()
@@ -96,7 +100,7 @@ export class RootsWait {
     if ((await within(ping.reply, ROOTS_MS)) === undefined) ping.cancel()
     const takenMs = Math.min(Math.max(TAKEN_MS, TAKEN_TIMES * (performance.now() - askedMs)), ROOTS_MS)
     await new Promise(resolve => setTimeout(resolve, takenMs))
-    if (this.#connection === connection && this.#open === 0) this.#over()
+    if (this.#turn === turn && this.#open === 0) this.#over()
   }
 
   #over(): void {
