@@ -2,12 +2,11 @@ import { HubError } from '../../contract/errors.ts'
 import { isJsonObject } from '../../contract/json.ts'
 import type { McpMessage, McpMiddleware } from '../../contract/points.ts'
 import { cutShort, cutTexts } from '../../domain/cut-short.ts'
-import { listOfMethod } from '../../domain/mcp-methods.ts'
 
 /** Longest message and hint of a refusal, in UTF-16 code units. The record of the call has less of it. */
 const MOST_WORDS = 2_000
 
-/** The member of a result that must be a list, where the method itself does not read one. */
+/** The member of a result that must be a list. Lists themselves may be of another form, for clients that expect it. */
 const LISTED: Readonly<Record<string, string>> = {
   'tools/call': 'content',
   'prompts/get': 'messages',
@@ -31,7 +30,7 @@ export function checkPassed({ method }: McpMiddleware, given: Message, passed: u
 export function checkResult({ method }: McpMiddleware, given: Message, result: unknown, inside: unknown): void {
   if (result === inside && result !== undefined) return
   if (!isJsonObject(result)) throw failure(method, 'returned no object')
-  const member = listOfMethod(given.method) ?? LISTED[given.method]
+  const member = LISTED[given.method]
   const list = member === undefined ? undefined : result[member]
   // A result of a tool may have structured content alone.
   const isListed = list === undefined ? member === undefined || member === 'content' : Array.isArray(list)
