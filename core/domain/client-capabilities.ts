@@ -39,6 +39,12 @@ export function askableCapabilities({ sampling, elicitation, roots }: JsonObject
   }
 }
 
+/** The same for a connection whose next call may be of a client with other roots, which is announced as their change. */
+export function withChangingRoots(capabilities: JsonObject): JsonObject {
+  const { roots } = capabilities
+  return isJsonObject(roots) ? { ...capabilities, roots: { ...roots, listChanged: true } } : capabilities
+}
+
 /** The same with `SHARED_APPS`, for connections whose lists several clients see. */
 export function sharedCapabilities(capabilities: JsonObject, version: string): JsonObject {
   return { ...askableCapabilities(capabilities, version), ...SHARED_APPS }

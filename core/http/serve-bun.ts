@@ -6,7 +6,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import { faultWords } from '../domain/fault-words.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import { targetOf } from '../request/canonical-path.ts'
-import { isCardPath, ROOT_CARD_PATH } from '../request/discovery-paths.ts'
+import { isCardPath, isWellKnownBehind, ROOT_CARD_PATH } from '../request/discovery-paths.ts'
 import { headerItems, SECURITY_HEADERS, withHeaders } from '../request/headers.ts'
 import type { Socket } from '../request/request-info.ts'
 import type { Admitted, RequestGuard } from './api.ts'
@@ -205,13 +205,13 @@ function endpointPath({ method, headers }: Request, path: string): string | unde
 const OF_USER = /^\/(?!(?:api|plugins|\.well-known)\/)([^/]+)\/(mcp|sse|messages)(?:\/(.*))?$/
 
 /**
- * Returns the path of the MCP endpoint; undefined for paths of the app, among them those of server cards. Other hubs serve
+ * Returns the path of the MCP endpoint; undefined for paths of the app, among them those of server cards and other metadata. Other hubs serve
  * a user's own endpoints under `/{user}/mcp/{name}`: here that is `/mcp/@{user}/{name}`, and `/{user}/mcp` is `/mcp`. Only
  * the credential determines the caller.
  */
 function mcpPath(path: string): string | undefined {
   const found = /^\/(?:mcp|sse|messages)(?:\/|$)/.test(path) ? path : ofUser(path)
-  return found !== undefined && isCardPath(found) ? undefined : found
+  return found !== undefined && (isCardPath(found) || isWellKnownBehind(found)) ? undefined : found
 }
 
 function ofUser(path: string): string | undefined {

@@ -11,6 +11,14 @@ export function isCardPath(path: string): boolean {
   return path.endsWith('/server-card') || path.endsWith('/server-card/') ? CARD.test(path) : false
 }
 
+/**
+ * True for a well-known path behind that of an endpoint, where some clients look for metadata. No endpoint has such a path: a
+ * group's name has no slash.
+ */
+export function isWellKnownBehind(path: string): boolean {
+  return path.includes('/.well-known/') && /^\/(?:mcp|sse)\/(?:.*\/)?\.well-known\/./.test(path)
+}
+
 /** True for the paths that strangers and scripts of any origin may read while discovery is enabled. */
 export function isDiscoveryPath(path: string): boolean {
   return path === CATALOG_PATH || isCardPath(path)

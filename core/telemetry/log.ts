@@ -162,9 +162,10 @@ export class HubLog {
 
   /** The call with the text of its error as it may be read: secrets of its server are redacted, hidden characters are shown, and it is cut. */
   readable(record: EndedCall): EndedCall {
-    const { error, serverId } = record
+    const { error, serverId, calledServer } = record
     if (error === undefined) return record
-    const server = serverId === '' ? undefined : this.#servers.of(serverId)
+    const known = serverId === '' ? calledServer?.id : serverId
+    const server = known === undefined ? undefined : this.#servers.of(known)
     // Redacted before it is cut: half a secret would not be recognised.
     const text = this.#redactor.text(server ? server.text(error) : error)
     return { ...record, error: cutShort(visibleText(text), ERROR_CHARACTERS) }

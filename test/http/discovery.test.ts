@@ -151,6 +151,20 @@ test('a private group is answered as one that does not exist, to its owner too',
   }
 })
 
+test('a client that looks for metadata behind an endpoint finds none, whoever it is, and no endpoint that wants a credential', async () => {
+  for (const of of [hub, off])
+    for (const path of ['mcp.json', 'mcp/server-card.json', 'oauth-protected-resource', 'openid-configuration'].flatMap(
+      name =>
+        ['/mcp', '/mcp/docs', '/mcp/@alice/docs', '/mcp/$smart/docs', '/sse/docs'].map(
+          at => `${at}/.well-known/${name}`,
+        ),
+    ))
+      for (const headers of [{}, { authorization: 'Bearer pb_wrong' }]) {
+        const answer = await get(path, headers, of)
+        expect([path, answer.status, answer.headers.get('www-authenticate')]).toEqual([path, 404, null])
+      }
+})
+
 test('a group that becomes private, or whose owner is disabled, is gone at once', async () => {
   const bob = await hub.user('bob')
   await bob.ok('POST', '/api/groups', { name: 'passing', visibility: 'public', members: [] })

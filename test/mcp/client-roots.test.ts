@@ -1,5 +1,6 @@
 /** Servers learn little of their clients: no call sees more folders than its client shares, nor anything of another client. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Client as ModernClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { newerPeer, olderPeer, type Peer } from '../compatibility/peers.ts'
 import { extent } from '../support/extent.ts'
@@ -76,6 +77,36 @@ test('the call after a change of the roots sees the changed ones', async () => {
   roots.now = ['file:///two', 'file:///three']
   await client.sendRootsListChanged()
   expect(JSON.parse(await callText(client, 'folders'))).toEqual(['file:///two', 'file:///three'])
+})
+
+test(`two windows of one program of ${MODERN} are not told apart by what they say, and each call sees its own folders`, async () => {
+  const windows = await Promise.all(
+    ['left', 'right'].map(async folder => {
+      const one = new ModernClient(
+        { name: 'editor', version: '1.0.0' },
+        { versionNegotiation: { mode: { pin: MODERN } }, capabilities: { roots: {} } },
+      )
+      const window = { folder, one }
+      one.setRequestHandler('roots/list', () => ({ roots: [{ uri: `file:///${window.folder}` }] }))
+      const requestInit = { headers: { authorization: `Bearer ${await admin.mcpKey()}` } }
+      await one.connect(new StreamableHTTPClientTransport(new URL('/mcp/always', hub.url), { requestInit }))
+      return window
+    }),
+  )
+  const [left, right] = windows as [(typeof windows)[0], (typeof windows)[0]]
+  const seen = async ({ one }: typeof left) => {
+    const { content } = await one.callTool({ name: 'folders', arguments: {} })
+    return JSON.parse((content as { text: string }[])[0]?.text ?? '')
+  }
+  for (const window of [left, right, right, left]) expect(await seen(window)).toEqual([`file:///${window.folder}`])
+  expect(await Promise.all([left, right, left].map(seen))).toEqual([
+    ['file:///left'],
+    ['file:///right'],
+    ['file:///left'],
+  ])
+  left.folder = 'opened-later'
+  expect(await seen(left)).toEqual(['file:///opened-later'])
+  await Promise.all(windows.map(({ one }) => one.close()))
 })
 
 test('a server that does not ask, and a client that does not answer, hold up a call for a moment alone', async () => {

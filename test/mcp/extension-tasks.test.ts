@@ -132,6 +132,22 @@ describe('a server with the tasks extension, for callers without tasks', () => {
     )
   }, 120_000)
 
+  const DONE = { content: [{ type: 'text', text: 'done' }] }
+  test.each<[string, object, string | undefined]>([
+    ['in capital letters', { status: 'COMPLETED', result: DONE }, undefined],
+    ['by another word', { status: 'succeeded', result: DONE }, undefined],
+    ['without a result', { status: 'completed' }, 'as completed: it gave no result and no error'],
+    ['with a message alone', { status: 'failed', statusMessage: 'no space left' }, 'as failed: no space left'],
+    ['with a text as its error', { status: 'failed', error: 'no space left' }, 'as failed: no space left'],
+    ['with the result of a failed tool', { status: 'failed', result: DONE }, 'done'],
+    ['by an operator', { status: 'cancelled', statusMessage: 'by an operator' }, 'as cancelled: by an operator'],
+  ])('a task that ends %s ends its call, which says what is known', async (_, end, failure) => {
+    const client = await ann.mcp('/mcp/work')
+    const call = callText(client, 'odd_job', { end })
+    if (failure === undefined) expect(await call).toBe('done')
+    else expect((await failureOf(call)).message).toContain(failure)
+  })
+
   test('the results of tasks are normalized, and their addresses are those of the group', async () => {
     const client = await ann.mcp('/mcp/pair')
     const { content, structuredContent } = await client.callTool({ name: 'work_linked', arguments: {} })

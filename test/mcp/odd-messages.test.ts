@@ -6,7 +6,7 @@ import { type Answer, HEADERS, RawClient } from '../support/raw-mcp.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { failure, ModernHttp } from '../unit/connections/modern-http.ts'
-import { RawModern } from '../unit/mcp/modern-support.ts'
+import { META, RawModern } from '../unit/mcp/modern-support.ts'
 import { sharedFixture } from './shared-fixture.ts'
 
 setDefaultTimeout(120_000)
@@ -109,6 +109,26 @@ test('arguments that a server shapes stay data as well', async () => {
     `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw","arguments":${ODD}}}`,
   )
   expect(await text.text()).toContain(`"structuredContent":${ODD.slice(0, -1)},"given":1}`)
+})
+
+test.each<[string, Record<string, string>]>([
+  ['an empty Accept', { accept: '' }],
+  ['Accept: *', { accept: '*' }],
+  ['an empty version', { 'mcp-protocol-version': '' }],
+])('a header that says nothing is no reason to refuse: %s', async (_, headers) => {
+  const client = await new RawClient(hub, '/mcp/varied', key).open()
+  const answer = await client.post('{"jsonrpc":"2.0","id":1,"method":"ping"}', headers)
+  expect([answer.status, await answer.json()]).toEqual([200, { jsonrpc: '2.0', id: 1, result: {} }])
+})
+
+test.each(['logLevel', 'progressToken'])('null as an optional member of _meta is as absent: %s', async member => {
+  const name = member === 'logLevel' ? `${META}logLevel` : member
+  const answer = await new RawModern(hub, '/mcp/varied', key).call(
+    'tools/call',
+    { name: 'name' },
+    { meta: { [name]: null } },
+  )
+  expect(answer.result?.content).toEqual([{ type: 'text', text: '{"server":"varied","tool":"name"}' }])
 })
 
 /** Time that the server takes to list its tools: a client can come before that. */

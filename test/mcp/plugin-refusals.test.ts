@@ -19,7 +19,9 @@ describe.each(extent([true], [true, false]))('a plugin with middlewares, isolate
     hub = await startHub({
       settings: {
         plugins: [{ use: join(import.meta.dir, 'fixtures/guarding.ts'), isolate }],
-        mcpServers: { odd: { ...sharedFixture('odd-forms'), tools: { say: { name: 'speak' } } } },
+        mcpServers: {
+          odd: { ...sharedFixture('odd-forms', { TOKEN: 'canary-of-a-key' }), tools: { say: { name: 'speak' } } },
+        },
       },
     })
     admin = await hub.setup()
@@ -61,6 +63,39 @@ describe.each(extent([true], [true, false]))('a plugin with middlewares, isolate
     expect((await plugin()).refused).toBe(refused + 1)
     const byApi = await admin.request('POST', '/api/servers/odd/tools/say/call', { arguments: { [which]: 'refuse' } })
     expect([byApi.status, byApi.json.code, byApi.json.hint]).toEqual([403, 'blocked_by_plugin', 'Ask again on Monday.'])
+  })
+
+  test.each([
+    ['long', 'x'.repeat(2_000), 'y'.repeat(2_000)],
+    ['wordless', 'The plugin "guarding" refused this', 'Do as the message says'],
+  ])('a refusal that is %s has words of a length that a client can show', async (wish, message, hint) => {
+    // biome-ignore lint/suspicious/noExplicitAny: an error of the SDK
+    const error: any = await call({ guard: wish }).catch(one => one)
+    expect([error.message.length < 5_000, error.message]).toEqual([true, expect.stringContaining(message)])
+    expect([error.data.hint.length < 2_100, error.data.hint]).toEqual([true, expect.stringContaining(hint)])
+  })
+
+  test('the record of a refusal has no secret of the server that was called', async () => {
+    const record = await recorded(async () => call({ guard: 'secret' }).catch(() => undefined))
+    expect(record).toMatchObject({ outcome: 'blocked', server: 'odd', error: expect.stringMatching(/is not welcome$/) })
+    await hub.logged('is not welcome')
+    expect(hub.log()).not.toContain('canary-of-a-key')
+  })
+
+  const NONSENSE = ['text', 'list', 'null', 'listless', 'bigint', 'unreturned', 'other method', 'no request']
+  test.each(NONSENSE)('one that answers with nonsense (%s) has failed', async wish => {
+    const { failed = 0, skipped = 0 } = (await plugin()) ?? {}
+    const record = await recorded(async () => {
+      // biome-ignore lint/suspicious/noExplicitAny: an error of the SDK
+      const error: any = await call({ guard: wish }).catch(one => one)
+      expect([error.data?.code, error.message]).toEqual(['internal', expect.stringContaining('A middleware for tools')])
+    })
+    expect(record).toMatchObject({ outcome: 'blocked', status: 'internal', plugin: 'guarding', server: 'odd' })
+    const open = await recorded(async () => {
+      expect(await callText(client, 'speak', { soft: wish, result: RESULT })).toBe('from the server')
+    })
+    expect(open).toMatchObject({ outcome: 'ok', note: 'The plugin "guarding" failed and was skipped' })
+    expect(await plugin()).toMatchObject({ failed: failed + 1, skipped: skipped + 1 })
   })
 
   test.each([
@@ -136,6 +171,9 @@ describe.each(extent([true], [true, false]))('a plugin with middlewares, isolate
     const { resources } = await client.listResources()
     expect(client.readResource({ uri: resources[0]?.uri ?? '' })).rejects.toThrow('Nothing of odd is read')
     expect((await plugin()).refused).toBeGreaterThan(0)
+    const { failed = 0 } = await plugin()
+    expect(client.readResource({ uri: 'nonsense:' })).rejects.toThrow('A middleware for resources/read failed')
+    await until(async () => (await plugin()).failed === failed + 1, { what: 'the failure to be counted' })
   })
 
   test('blocked calls are counted', async () => {

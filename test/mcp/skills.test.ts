@@ -15,13 +15,17 @@ beforeAll(async () => {
   const skills = (name: string, era: string) => ({ ...stdioFixture('skills', { NAMED: name }), era })
   const paged = (name: string, count: number, way = '') =>
     stdioFixture('paged-skills', { NAMED: name, COUNT: String(count), WAY: way })
+  const onTheWeb = (OWNER: string) =>
+    stdioFixture('paged-skills', { NAMED: 'refunds', COUNT: '1', BASE: 'https://example.com/skills/', OWNER })
   const settings = {
     mcpServers: {
       ...{ one: skills('one', 'modern'), two: skills('two', 'legacy'), plain: stdioFixture('echo') },
       ...{ many: paged('many', 1_255), more: paged('more', 123), none: paged('none', 0) },
       ...{ repeats: paged('r', 40, 'repeats'), fails: paged('f', 40, 'fails'), endless: paged('e', 0, 'endless') },
+      ...{ left: onTheWeb('left'), right: onTheWeb('right') },
     },
     groups: [
+      { name: 'web', members: ['left', 'right'] },
       { name: 'paged', members: ['many', 'none', 'more'] },
       { name: 'idle', members: ['endless', 'more'] },
       { name: 'odd', members: ['repeats', 'fails', 'more'] },
@@ -75,6 +79,15 @@ for (const mode of [{ pin: VERSION }, 'legacy'] as const) {
     expect(unknown.code).toBe(-32602)
   }, 60_000)
 }
+
+test('skills of two members at one web address are two, and each is that of its member', async () => {
+  const raw = new RawModern(hub, '/mcp/web', await ann.mcpKey())
+  const uris = (await raw.call('skills/list')).result.skills.map(({ uri }: { uri: string }) => uri)
+  expect(new Set(uris).size).toBe(2)
+  const of = async (uri: string) => (await raw.call('skills/get', { uri })).result?.skill.frontmatter.description
+  const described = await Promise.all(uris.map(of))
+  expect(described.sort()).toEqual(['Of left', 'Of right'])
+}, 60_000)
 
 test('a group without skills declares none, and answers as to an unknown method', async () => {
   const plain = await client('/mcp/none', { pin: VERSION })

@@ -5,6 +5,10 @@ import type { Connection } from './connection.ts'
 
 /** Longest wait of calls for the server's question about the roots; a session's client has as long to answer. */
 const ROOTS_MS = 300
+/** The same after a change of the roots, of a server that has asked after such a change before. */
+const AGAIN_MS = 2_000
+/** After this many waits in a row without a question, the server does not ask after changes. */
+const SILENT_WAITS = 3
 /** Shortest time that a server may need after the answer, in milliseconds, since it checks the folders before it uses them. */
 const TAKEN_MS = 40
 /** The server gets this many times the round trip of a ping to check the folders, at most `ROOTS_MS`: a busy machine needs more time. */
@@ -21,17 +25,31 @@ export class RootsWait {
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Questions that the client has not answered. */
   #open = 0
+  /** Number of the wait: an answer to a question of an earlier one does not count. */
+  #turn = 0
+  #heard = false
+  /** The wait is for a question after a change of the roots. */
+  #changed = false
+  #asksAgain = false
+  #silentWaits = 0
 
   /** The connection whose calls wait; undefined: none waits. */
   get holding(): Connection | undefined {
     return this.#connection
   }
 
-  /** Calls `ready` when calls may be sent over the connection. */
-  hold(connection: Connection, ready: () => void): void {
+  /** True when the server asks for no roots in such waits. */
+  get silent(): boolean {
+    return this.#silentWaits >= SILENT_WAITS
+  }
+
+  /** Calls `ready` when calls may be sent over the connection. `changed`: the server was told that the roots have changed. */
+  hold(connection: Connection, ready: () => void, changed: boolean): void {
     this.end()
+    this.#changed = changed
     this.#connection = connection
     this.#ready = ready
+    this.#heard = false
     this.#limit()
   }
 
@@ -41,6 +59,7 @@ export class RootsWait {
     this.#connection = undefined
     this.#ready = undefined
     this.#open = 0
+    this.#turn += 1
   }
 
   /**
@@ -53,9 +72,12 @@ export class RootsWait {
       const connection = this.#connection
       if (method !== ROOTS_METHOD || !connection) return reply
       this.#open += 1
+      this.#heard = true
+      this.#asksAgain ||= this.#changed
       if (parks) clearTimeout(this.#timer)
       else this.#limit()
-      const answered = (): void => void this.#answered(connection)
+      const turn = this.#turn
+      const answered = (): void => void this.#answered(connection, turn)
       reply.then(answered, answered)
       return reply
     }
@@ -63,11 +85,11 @@ export class RootsWait {
 
   #limit(): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#over(), ROOTS_MS)
+    this.#timer = setTimeout(() => this.#over(), this.#changed && this.#asksAgain ? AGAIN_MS : ROOTS_MS)
   }
 
-  async #answered(connection: Connection): Promise<void> {
-    if (this.#connection !== connection) return
+  async #answered(connection: Connection, turn: number): Promise<void> {
+    if (this.#turn !== turn) return
     this.#open -= 1
     if (this.#open > 0) return
     this.#limit()
@@ -78,11 +100,12 @@ export class RootsWait {
     if ((await within(ping.reply, ROOTS_MS)) === undefined) ping.cancel()
     const takenMs = Math.min(Math.max(TAKEN_MS, TAKEN_TIMES * (performance.now() - askedMs)), ROOTS_MS)
     await new Promise(resolve => setTimeout(resolve, takenMs))
-    if (this.#connection === connection && this.#open === 0) this.#over()
+    if (this.#turn === turn && this.#open === 0) this.#over()
   }
 
   #over(): void {
     const ready = this.#ready
+    this.#silentWaits = this.#heard ? 0 : this.#silentWaits + 1
     this.end()
     ready?.()
   }

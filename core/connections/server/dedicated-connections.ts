@@ -116,13 +116,18 @@ export class DedicatedConnections {
       if (!opening && !connection) slot.failWaiting(reason)
   }
 
-  /** Sends a client's notification over its open connection. Calls wait until the server has its changed roots. */
+  /**
+   * Sends a client's notification over its open connection. Calls wait until the server has its changed roots. A lease announces
+   * them for each of its callers: that is left out where the server does not ask for roots after that.
+   */
   notify(key: string, method: string, params: JsonObject | undefined): void {
     const entry = this.#entries.get(key)
     const connection = entry?.slot.connection ?? entry?.roots.holding
     if (!entry || !connection) return
+    const areRoots = method === ROOTS_CHANGED
+    if (areRoots && entry.owner.kind === 'lease' && (!entry.asksRoots || entry.roots.silent)) return
     connection.notify(method, params)
-    if (method === ROOTS_CHANGED) this.#opener.awaitRoots(entry, connection)
+    if (areRoots) this.#opener.awaitRoots(entry, connection, true)
   }
 
   /** A call has ended: its connection, if it is open alone, ends with the last one. The caller shares from then on. */

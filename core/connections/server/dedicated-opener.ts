@@ -7,6 +7,7 @@ import {
   declaredApps,
   listReaderCapabilities,
   SHARED_APPS,
+  withChangingRoots,
 } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import { listChanged } from '../../domain/mcp-methods.ts'
@@ -138,16 +139,20 @@ export class DedicatedOpener {
     const version = older ? this.#options.older.version : this.#options.version()
     if (owner.kind === 'face') return listReaderCapabilities(settings.session, version)
     if (owner.kind === 'user' || !binding) return SHARED_APPS
-    return { ...askableCapabilities(binding.capabilities, version), ...declaredApps(binding.capabilities) }
+    const askable = askableCapabilities(binding.capabilities, version)
+    return {
+      ...(owner.kind === 'lease' ? withChangingRoots(askable) : askable),
+      ...declaredApps(binding.capabilities),
+    }
   }
 
-  /** Calls wait until the server has asked for the client's roots and knows them, where it is expected to ask. */
-  awaitRoots(entry: SessionEntry, connection: Connection): void {
+  /** Calls wait until the server has asked for the client's roots (`changed`: again) and knows them, where it is expected to ask. */
+  awaitRoots(entry: SessionEntry, connection: Connection, changed = false): void {
     const { slot, roots, binding } = entry
     const isExpected = !this.#isAuto() || this.#askingOf(entry).serverRequests.includes('roots')
     if (!isExpected || binding?.capabilities.roots === undefined) return slot.opened(connection)
     slot.connection = undefined
-    roots.hold(connection, () => slot.opened(connection))
+    roots.hold(connection, () => slot.opened(connection), changed)
   }
 
   #isAuto(): boolean {
@@ -307,6 +312,7 @@ export class DedicatedOpener {
       },
       ...askingEvents(capability => {
         asking.noted(capability)
+        if (capability === 'roots') entry.asksRoots = true
         if (entry.endTurn) setTimeout(entry.endTurn, ASKED_MS)
       }),
       list: (list, entries) => face?.list(list, entries),

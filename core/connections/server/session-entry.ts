@@ -27,6 +27,8 @@ export interface SessionEntry {
    */
   readonly subscriptions: Set<number | bigint>
   connection: Connection | undefined
+  /** The server has asked over it for the client's roots. */
+  asksRoots: boolean
   opening: boolean
   /** It has a process, or gets one: it counts towards the limits. */
   admitted: boolean
@@ -53,6 +55,7 @@ export function sessionEntry(owner: DedicatedTo, older: boolean, binding: Sessio
     binding,
     subscriptions: new Set(),
     connection: undefined,
+    asksRoots: false,
     opening: false,
     admitted: false,
     triedAtMs: 0,

@@ -34,19 +34,24 @@ export class ExtensionTaskRun extends TaskRun {
     return isPlainObject(value) ? value : undefined
   }
 
-  protected async settled({ state, value }: Polled): Promise<UpstreamReply | undefined> {
+  protected async settled({ state, value }: Polled, isFirst: boolean): Promise<UpstreamReply | undefined> {
     if (state.status === 'input_required')
       return value.inputRequests === undefined ? undefined : this.#answer(value.inputRequests)
-    if (!isOver(state)) return undefined
     const { result, error } = value
-    if (state.status === 'completed' && isPlainObject(result))
-      return { kind: 'result', text: JSON.stringify(result), isError: result.isError === true }
-    if (state.status === 'failed' && isRpcError(error)) return { kind: 'error', error }
-    if (state.status !== 'cancelled' && result === undefined && error === undefined) return undefined
-    const why = state.statusMessage === undefined ? '' : `: ${state.statusMessage}`
+    // A server may have other words for the end of a task: a result or an error says that it is over.
+    const hasEnded = state.status !== 'working' && (isPlainObject(result) || isRpcError(error))
+    if (!isOver(state) && !hasEnded) return undefined
+    if (isPlainObject(result) && state.status !== 'cancelled') {
+      const isError = result.isError === true || state.status === 'failed'
+      return { kind: 'result', text: JSON.stringify(isError ? { ...result, isError } : result), isError }
+    }
+    if (isRpcError(error)) return { kind: 'error', error }
+    // The reply to the call need not hold what the task ended with.
+    if (isFirst && state.status !== 'cancelled' && error === undefined) return undefined
+    const why = typeof error === 'string' ? error : (state.statusMessage ?? 'it gave no result and no error')
     return {
       kind: 'error',
-      error: { code: INTERNAL_ERROR, message: `The server ended the task as ${state.status}${why}` },
+      error: { code: INTERNAL_ERROR, message: `The server ended the task as ${state.status}: ${why}` },
     }
   }
 

@@ -5,6 +5,7 @@ import type { McpContext, McpMessage, McpMiddleware } from '../../contract/point
 import { parseExact } from '../../domain/json/exact-json.ts'
 import { mustHoldMore, scanShape } from '../../domain/json/json-shape.ts'
 import type { Exchange, Outcome } from './exchange.ts'
+import { checkPassed, checkResult, readableRefusal } from './middleware-faults.ts'
 
 /** Carries an outcome that is not a result through the middlewares unchanged. */
 class Passed extends Error {
@@ -68,13 +69,11 @@ export async function runMiddlewares(
   const { exchange, given } = one
   const run = async (index: number, message: Omit<McpMessage, 'context'>): Promise<JsonValue> => {
     const middleware = middlewares[index]
-    const { method, params } = message
+    const { params } = message
     if (middleware) {
       const whole = { ...message, context: one.context(params) }
       return guarded(middleware, whole, next => run(index + 1, next), one)
     }
-    if (method !== exchange.method)
-      throw new HubError('request_invalid', `A middleware may not turn ${exchange.method} into another method`)
     if (params !== given && params !== undefined) refuseLargeParams(params)
     const outcome = await dispatch(params)
     if (outcome.kind !== 'result') throw new Passed(outcome)
@@ -110,7 +109,7 @@ function refuseLargeParams(params: JsonObject): void {
 
 /** Applies the server's result limit to a result that middlewares changed. */
 function writtenResult(result: JsonValue, maxBytes: number = LIMITS.resultBytes): string {
-  const text = JSON.stringify(result ?? {})
+  const text = JSON.stringify(result)
   if (Buffer.byteLength(text) <= maxBytes) return text
   const message = `The result is longer than ${maxBytes} bytes after the middlewares`
   throw new HubError('result_too_large', message)
@@ -129,6 +128,7 @@ async function guarded(middleware: McpMiddleware, message: McpMessage, next: Nex
   let behind: Promise<JsonValue> | undefined
   let inside: Inside
   const goInside: Next = async changed => {
+    checkPassed(middleware, message, changed)
     behind = next(changed)
     try {
       const value = await behind
@@ -141,6 +141,7 @@ async function guarded(middleware: McpMiddleware, message: McpMessage, next: Nex
   }
   try {
     const result = await limited(middleware, message, goInside)
+    checkResult(middleware, message, result, givenInside(inside))
     if (behind === undefined || isOwnFailure(result, inside)) noteEnd(run, middleware, 'refused')
     return result
   } catch (error) {
@@ -149,7 +150,7 @@ async function guarded(middleware: McpMiddleware, message: McpMessage, next: Nex
     const refusal = asRefusal(error)
     if (middleware.onError === 'closed' || refusal?.code === 'blocked_by_plugin') {
       noteEnd(run, middleware, refusal ? 'refused' : 'failed', error)
-      throw refusal ?? closedError(middleware, error)
+      throw toCaller(run, middleware, refusal, error)
     }
     noteEnd(run, middleware, 'skipped', error)
     // Not dispatched again after `next` ran: a tools/call may have had its side effects.
@@ -229,6 +230,16 @@ function isSame(one: unknown, other: unknown): boolean {
 
 function isFailure(result: JsonValue): boolean {
   return isJsonObject(result) && result.isError === true
+}
+
+/** The error that the caller gets for a request that a middleware refused, or that was refused since it failed. */
+function toCaller({ watch }: MiddlewareRun, middleware: McpMiddleware, refusal: HubError | undefined, error: unknown) {
+  return refusal ? readableRefusal(refusal, watch.pluginOf(middleware)) : closedError(middleware, error)
+}
+
+/** The result that `next` gave; undefined without one. */
+function givenInside(inside: Inside): JsonValue | undefined {
+  return inside && 'value' in inside ? inside.value : undefined
 }
 
 /** A plugin's own error text goes to the log, not to the caller. */

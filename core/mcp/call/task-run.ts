@@ -79,8 +79,8 @@ export abstract class TaskRun {
   /** The task in the reply to the call; undefined: it is the call's own result. */
   protected abstract created(reply: UpstreamReply): JsonObject | undefined
 
-  /** The end of the call; undefined while the task must be polled. */
-  protected abstract settled(polled: Polled): Promise<UpstreamReply | undefined>
+  /** The end of the call; undefined while the task must be polled. `isFirst`: it is described by the reply to the call. */
+  protected abstract settled(polled: Polled, isFirst: boolean): Promise<UpstreamReply | undefined>
 
   /** A change that all requests for the task have. */
   protected abstract readonly common: Change
@@ -133,7 +133,7 @@ export abstract class TaskRun {
   async #poll(first: Polled): Promise<UpstreamReply> {
     for (let polled = first; ; ) {
       this.#notifyProgress(polled.state)
-      const end = await this.settled(polled)
+      const end = await this.settled(polled, polled === first)
       if (this.signal.aborted) return CANCELLED
       if (end) return end
       // The reply to the call need not hold the result of a task that is over.
@@ -171,6 +171,7 @@ export abstract class TaskRun {
       const message = `The server does not know the task of this call any more: ${reply.error.message}`
       return { kind: 'failed', code: 'connection_lost', message }
     }
+    if (reply.kind === 'error') this.cancelTask()
     if (reply.kind !== 'failed') return reply
     this.#lostAtMs ??= performance.now()
     if (MAY_PASS.has(reply.code) && performance.now() - this.#lostAtMs < LOST_MS) return undefined

@@ -31,7 +31,7 @@ export function taskState(value: JsonValue | undefined): TaskState | undefined {
   const ttlMs = asDouble(value.ttlMs ?? value.ttl)
   return {
     taskId,
-    status,
+    status: status.toLowerCase(),
     ...(typeof statusMessage === 'string' ? { statusMessage } : {}),
     ...(pollIntervalMs === undefined ? {} : { pollIntervalMs }),
     ...(ttlMs === undefined ? {} : { ttlMs }),

@@ -10,13 +10,19 @@ function accepts(header: string, type: string): boolean {
     const [name, ...parameters] = part.toLowerCase().split(';')
     const wanted = name?.trim()
     const refused = parameters.some(parameter => /^\s*q\s*=\s*0(\.0*)?\s*$/.test(parameter))
-    return !refused && (wanted === type || wanted === group || wanted === '*/*')
+    return !refused && (wanted === type || wanted === group || wanted === '*/*' || wanted === '*')
   })
+}
+
+/** The header Accept; null when it is missing or empty, which accepts everything. */
+function acceptOf(headers: Headers): string | null {
+  const accept = headers.get('accept')
+  return accept?.trim() === '' ? null : accept
 }
 
 /** Throws not_acceptable unless JSON is accepted; a missing header accepts everything. */
 export function checkPostAccept(headers: Headers): void {
-  const accept = headers.get('accept')
+  const accept = acceptOf(headers)
   if (accept === null || accept === USUAL_ACCEPT || accepts(accept, 'application/json')) return
   throw new HubError(
     'not_acceptable',
@@ -26,13 +32,13 @@ export function checkPostAccept(headers: Headers): void {
 
 /** True when a POST must be answered in JSON, since its client accepts no event stream. */
 export function acceptsJsonAlone(headers: Headers): boolean {
-  const accept = headers.get('accept')
+  const accept = acceptOf(headers)
   return accept !== null && accept !== USUAL_ACCEPT && !accepts(accept, 'text/event-stream')
 }
 
 /** Throws not_acceptable unless event streams are accepted; a missing header accepts everything. */
 export function checkGetAccept(headers: Headers): void {
-  const accept = headers.get('accept')
+  const accept = acceptOf(headers)
   if (accept === null || accepts(accept, 'text/event-stream')) return
   throw new HubError(
     'not_acceptable',
@@ -62,10 +68,10 @@ function isUtf8Json(type: string | null): boolean {
   return media === 'application/json' && (charset === undefined || /^"?utf-?8"?$/.test(charset))
 }
 
-/** Throws request_invalid for a version that the hub does not support, or that differs from the session's. */
+/** Throws request_invalid for a version that the hub does not support, or that differs from the session's; an empty header is absent. */
 export function checkVersion(headers: Headers, sessionVersion: string | undefined): void {
   const version = headers.get('mcp-protocol-version')
-  if (version === null || version === sessionVersion) return
+  if (version === null || version === '' || version === sessionVersion) return
   const shown = version.slice(0, 64)
   if (!LEGACY_VERSIONS.some(known => known === version))
     throw new HubError('request_invalid', `The hub does not speak the protocol version "${shown}"`, {

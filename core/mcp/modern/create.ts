@@ -61,10 +61,14 @@ export function createModernSide(parts: ModernSideParts): ModernSide {
     ended: listener => subscriptions.drop(listener),
     tasks: parts.tasks,
   })
-  const leases = new Leases((serverId, sessionId) => {
-    upstreams.endSession(sessionId)
-    levels.forget(serverId, sessionId)
-  }, now)
+  const leases = new Leases(
+    (serverId, sessionId) => {
+      upstreams.endSession(sessionId)
+      levels.forget(serverId, sessionId)
+    },
+    now,
+    (serverId, sessionId) => upstreams.notify(serverId, sessionId, 'notifications/roots/list_changed', undefined),
+  )
   const parking = new Parking<ModernExchange>(sealer, now)
   const passed = new SealedRequestState(sealer, now)
   const wire = new ModernWire({

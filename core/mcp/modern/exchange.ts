@@ -241,7 +241,11 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     // A modern server gets the level in the request itself.
     const hasLevel = level === undefined || scope.face(member.server.id).era === 'modern'
     const raised = hasLevel ? undefined : this.#parts.levels.raise(scope, member, level, lease?.binding)
-    return raised === undefined ? lease?.binding : raised.then(() => lease?.binding)
+    const sent = () => {
+      lease?.renewRoots()
+      return lease?.binding
+    }
+    return raised === undefined ? sent() : raised.then(sent)
   }
 
   #notify(method: string, params: JsonObject | undefined): void {

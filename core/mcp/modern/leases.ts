@@ -36,11 +36,14 @@ export interface LeaseHolder extends LeaseClient {
 /** A dedicated connection to one upstream, since modern clients have no session. */
 export interface Lease {
   readonly binding: SessionBinding
+  /** Called right before the call is sent: the server asks for the roots again, if an earlier call told it roots. */
+  renewRoots(): void
   release(): void
 }
 
 interface Slot {
   readonly binding: SessionBinding
+  used: boolean
   holder: LeaseHolder | undefined
   idleSinceMs: number
 }
@@ -63,16 +66,23 @@ interface Pool {
 /**
  * Upstream connections for modern clients that answer server requests: a few per server and client. One call holds each
  * as long as it lasts, parked or not, since only then it is clear which client the server asks. No other client is given
- * it afterwards: the server may keep what it was told, such as the roots.
+ * it afterwards: the server may keep what it was told, such as the roots. Two windows of one program look like one client, so the
+ * server is told with each further call that the roots may have changed.
  */
 export class Leases {
   readonly #end: (serverId: string, sessionId: string) => void
+  readonly #rootsChanged: (serverId: string, sessionId: string) => void
   readonly #now: () => number
   readonly #pools = new Map<string, Pool>()
 
-  /** `end`: called when a connection was idle for too long. */
-  constructor(end: (serverId: string, sessionId: string) => void, now: () => number) {
+  /** `end`: called when a connection was idle for too long. `rootsChanged`: tells its server that the roots may have changed. */
+  constructor(
+    end: (serverId: string, sessionId: string) => void,
+    now: () => number,
+    rootsChanged: (serverId: string, sessionId: string) => void = () => undefined,
+  ) {
     this.#end = end
+    this.#rootsChanged = rootsChanged
     this.#now = now
   }
 
@@ -82,7 +92,7 @@ export class Leases {
    */
   take(server: ServerRecord, face: ServerFace, holder: LeaseHolder, tool?: string): Lease | Promise<Lease> | undefined {
     const { userId } = holder.actor
-    if (scopeOf(server) === 'per-user') return { binding: userBinding(userId), release() {} }
+    if (scopeOf(server) === 'per-user') return { binding: userBinding(userId), renewRoots() {}, release() {} }
     const declared = askable(holder.capabilities)
     const key = JSON.stringify([server.id, ...identity(holder)])
     if (tool !== undefined && canBeAsked(declared))
@@ -98,7 +108,7 @@ export class Leases {
     if (pool.slots.length < LIMITS.leasesPerUser) {
       const id = `lease-${randomBytes(12).toString('base64url')}`
       const binding = { id, userId, kind: 'lease', capabilities: declared, protocolVersion: MODERN_VERSION } as const
-      const slot: Slot = { binding, holder: undefined, idleSinceMs: 0 }
+      const slot: Slot = { binding, used: false, holder: undefined, idleSinceMs: 0 }
       this.#makeRoom(pool)
       pool.slots.push(slot)
       if (trial) face.trials?.admit(id)
@@ -152,8 +162,13 @@ export class Leases {
 
   #give(pool: Pool, slot: Slot, holder: LeaseHolder): Lease {
     slot.holder = holder
+    const { binding, used } = slot
+    slot.used = true
     return {
-      binding: slot.binding,
+      binding,
+      renewRoots: () => {
+        if (used && binding.capabilities.roots !== undefined) this.#rootsChanged(pool.serverId, binding.id)
+      },
       release: () => {
         if (slot.holder !== holder) return
         slot.holder = undefined

@@ -119,7 +119,10 @@ export class ModernWire {
 
   /** Called when a path resolves to nothing any more. */
   endScope(scope: Scope): void {
-    const error = new HubError('group_not_found', 'The group was removed before the server had answered')
+    const error = new HubError(
+      'group_not_found',
+      'The group or server at this path was removed or renamed before it had answered',
+    )
     for (const exchange of this.#live) if (exchange.scope === scope) exchange.abort(error.message, error)
   }
 

@@ -46,7 +46,9 @@ export function openEnvelope({ method, params }: Extract<Message, { kind: 'reque
   const meta = isPlainObject(_meta) ? _meta : undefined
   const version = meta?.[VERSION_KEY]
   if (version === undefined && method === 'initialize')
-    throw mismatch(`initialize is no method of ${MODERN_VERSION}, which the header MCP-Protocol-Version names`)
+    throw mismatch(
+      `initialize is no method of ${shown(headers.get('mcp-protocol-version') ?? MODERN_VERSION)}, which the header MCP-Protocol-Version names`,
+    )
   if (typeof version === 'string') checkVersion(version, headers)
   const capabilities = meta?.[CAPABILITIES_KEY]
   if (!meta || typeof version !== 'string' || !isPlainObject(capabilities))
@@ -56,7 +58,7 @@ export function openEnvelope({ method, params }: Extract<Message, { kind: 'reque
     capabilities,
     clientName: clientNameOf(meta[CLIENT_INFO_KEY]),
     clientVersion: clientVersionOf(meta[CLIENT_INFO_KEY]),
-    logLevel: meta[LOG_LEVEL_KEY],
+    logLevel: meta[LOG_LEVEL_KEY] ?? undefined,
     progressToken: progressToken(meta),
     requestState,
     inputResponses,

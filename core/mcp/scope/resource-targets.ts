@@ -61,8 +61,8 @@ export function exposeUris(scope: Scope, member: ScopeMember, text: JsonText, ow
   if (!renamed && !((uris.mayMap(serverId) || uris.mayKeep(text)) && namesUri(text))) return text
   let changed = false
   const shownUri = uris.publicUris()
-  const mapped = mapResultUris(parseExact(String(text)), uri => {
-    const shown = own && uri === own.original ? own.uri : shownUri(serverId, uri)
+  const mapped = mapResultUris(parseExact(String(text)), (uri, byHub) => {
+    const shown = own && uri === own.original ? own.uri : shownUri(serverId, uri, byHub)
     if (shown !== uri) changed = true
     return shown
   })

@@ -102,27 +102,29 @@ export class UriTable {
     return entry !== undefined && (entry.readsUnlisted || claims(entry, original, new Steps(STEPS)) === true)
   }
 
-  publicUri(serverId: string, uri: string, steps = new Steps(STEPS)): string {
+  /** `byHub`: clients read it through the hub alone, even a web URL. */
+  publicUri(serverId: string, uri: string, steps = new Steps(STEPS), byHub = false): string {
     if (this.#schemeOf(uri)) return this.#prefixed(serverId, uri)
     const contested =
       isOther(this.#listedBy.get(uri), serverId) ||
       this.#withTemplates.some(entry => entry.serverId !== serverId && claims(entry, uri, steps) !== false)
-    return contested || this.#leadsAstray(serverId, uri, steps) ? this.#prefixed(serverId, uri) : uri
+    return contested || this.#leadsAstray(serverId, uri, steps, byHub) ? this.#prefixed(serverId, uri) : uri
   }
 
   /** Like `publicUri` for the many URIs of one result or of all lists: they share one work limit. */
-  publicUris(): (serverId: string, uri: string) => string {
+  publicUris(): (serverId: string, uri: string, byHub?: boolean) => string {
     const steps = manySteps()
-    return (serverId, uri) => this.publicUri(serverId, uri, steps)
+    return (serverId, uri, byHub) => this.publicUri(serverId, uri, steps, byHub)
   }
 
   /** True when a URI that no other member claims would still not resolve to this one. */
-  #leadsAstray(serverId: string, uri: string, steps: Steps): boolean {
+  #leadsAstray(serverId: string, uri: string, steps: Steps, byHub: boolean): boolean {
     const own = this.#byServer.get(serverId)
     if (!own) return false
     if (this.#looksOwn(uri)) return true
-    // A client fetches web URLs without the hub.
-    if (!own.readsUnlisted || this.#open.length < 2 || /^https?:/i.test(uri)) return false
+    if (!own.readsUnlisted || this.#open.length < 2) return false
+    // A client fetches web URLs without the hub, but not those of skills.
+    if (!byHub && /^https?:/i.test(uri)) return false
     return claims(own, uri, steps) !== true
   }
 
@@ -251,16 +253,20 @@ function skeleton(template: string): string {
   return template.replace(/\{[^{}]*\}/g, '{}')
 }
 
-/** Rewrites all resource URIs of a result: contents, links, embedded resources, messages, and the UI resource in `_meta`. */
-export function mapResultUris(result: JsonValue, map: (uri: string) => string): JsonValue {
+/**
+ * Rewrites all resource URIs of a result: contents, links, embedded resources, messages, and the UI resource in `_meta`. `byHub`:
+ * true for those of skills, which clients read through the hub alone.
+ */
+export function mapResultUris(result: JsonValue, map: (uri: string, byHub?: boolean) => string): JsonValue {
   if (!isPlainObject(result)) return result
   const mapped: JsonObject = { ...withUiUri(result, map) }
   if (Array.isArray(mapped.content)) mapped.content = mapped.content.map(item => mapContent(item, map))
   if (Array.isArray(mapped.contents)) mapped.contents = mapped.contents.map(item => withUri(item, map))
   // Skills: the entries of `skills/list` and `skills/get`, and the children of a directory.
-  if (Array.isArray(mapped.skills)) mapped.skills = mapped.skills.map(skill => mapSkill(skill, map))
-  if (mapped.skill !== undefined) mapped.skill = mapSkill(mapped.skill, map)
-  if (Array.isArray(mapped.resources)) mapped.resources = mapped.resources.map(item => withUri(item, map))
+  const read = (uri: string): string => map(uri, true)
+  if (Array.isArray(mapped.skills)) mapped.skills = mapped.skills.map(skill => mapSkill(skill, read))
+  if (mapped.skill !== undefined) mapped.skill = mapSkill(mapped.skill, read)
+  if (Array.isArray(mapped.resources)) mapped.resources = mapped.resources.map(item => withUri(item, read))
   if (Array.isArray(mapped.messages))
     mapped.messages = mapped.messages.map(message =>
       isPlainObject(message) && message.content !== undefined

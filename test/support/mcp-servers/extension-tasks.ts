@@ -1,6 +1,6 @@
 /**
  * A server of 2026-07-28 made with the official package of version 2, with the tasks extension: its tools are those that the
- * conformance suite asks of such a server, `failing_job` cannot be called without a task, and `seen` lists what was asked of each
+ * conformance suite asks of such a server, `odd_job` ends as its argument `end` describes it, `failing_job` cannot be called without a task, and `seen` lists what was asked of each
  * task. `WIRE=stdio` speaks over the standard streams; else `PORT` (0 takes a free one) is served and printed as `listening on
  * URL`. With `TASKS_FILE`, tasks are kept in that file, so that they outlive the process. `POLL` is the poll interval (100).
  */
@@ -28,6 +28,8 @@ interface Kept {
   readonly result?: object
   readonly error?: object
   readonly label: string
+  /** Members that replace those of the description. */
+  readonly odd?: object
   questions: Record<string, object>
   answers: Record<string, { readonly content?: Record<string, unknown> }>
   cancelled?: boolean
@@ -66,6 +68,7 @@ function described(id: string): Record<string, unknown> {
     ...{ resultType: 'complete', taskId: id, createdAt: task.createdAt, lastUpdatedAt: new Date().toISOString() },
     ...{ ttlMs: task.ttlMs, pollIntervalMs: Number(process.env.POLL ?? 100) },
   }
+  if (task.odd) return { ...common, ...task.odd }
   const open = Object.keys(task.questions).filter(key => !task.answers[key])
   if (task.cancelled) return { ...common, status: 'cancelled' }
   if (open.length > 0) {
@@ -87,6 +90,7 @@ const TOOLS: Record<string, object> = {
   confirm_delete: { filename: { type: 'string' } },
   multi_input: {},
   linked: {},
+  odd_job: { end: { type: 'object' } },
   test_tool_with_task: {},
   seen: {},
 }
@@ -96,6 +100,7 @@ interface Arguments {
   readonly seconds?: number
   readonly label?: string
   readonly filename?: string
+  readonly end?: object
 }
 
 function call(name: string, given: Arguments, ctx: ServerContext): object {
@@ -122,6 +127,8 @@ function call(name: string, given: Arguments, ctx: ServerContext): object {
       return create(name, 0, {
         questions: { one: question('First?', 'first', 'string'), two: question('Second?', 'second', 'string') },
       })
+    case 'odd_job':
+      return { ...create(name, 0, { odd: given.end ?? {} }), status: 'working' }
     case 'linked': {
       const link = { type: 'resource_link', uri: 'notes://one', name: 'one' }
       return create(name, 0, { result: { content: [link], structuredContent: null } })

@@ -1,19 +1,19 @@
 /**
  * A server of 2025-11-25 over stdio with `COUNT` skills, ten on a page, named after `NAMED`. `WAY=repeats`: each page after the
  * first names its own cursor; `WAY=fails`: it refuses every page but the first. `WAY=endless`: empty pages without end. The
- * tool `pages` says how many were read.
+ * tool `pages` says how many were read. The addresses begin with `BASE` (`skill://`); `skills/get` describes each as `OWNER` does.
  */
 import { createInterface } from 'node:readline'
 
 interface Message {
   readonly id?: number
   readonly method?: string
-  readonly params?: { readonly cursor?: string }
+  readonly params?: { readonly cursor?: string; readonly uri?: string }
 }
 
 const PAGE = 10
 let pages = 0
-const { NAMED = 'skill', WAY, COUNT = '0' } = process.env
+const { NAMED = 'skill', WAY, COUNT = '0', BASE = 'skill://', OWNER = 'nobody' } = process.env
 
 function page(cursor: string | undefined): object {
   pages += 1
@@ -21,7 +21,7 @@ function page(cursor: string | undefined): object {
   const from = Number(cursor ?? 0)
   const to = Math.min(from + PAGE, Number(COUNT))
   const skills = Array.from({ length: to - from }, (_, at) => ({
-    uri: `skill://${NAMED}-${from + at}/SKILL.md`,
+    uri: `${BASE}${NAMED}-${from + at}/SKILL.md`,
     frontmatter: { name: `${NAMED}-${from + at}`, description: 'Of many' },
   }))
   if (to >= Number(COUNT)) return { skills }
@@ -38,6 +38,8 @@ function answer({ id, method, params }: Message): void {
   } else if (method === 'skills/list') {
     if (WAY === 'fails' && params?.cursor !== undefined) write({ error: { code: -32603, message: 'No more today' } })
     else write({ result: page(params?.cursor) })
+  } else if (method === 'skills/get') {
+    write({ result: { skill: { uri: params?.uri, frontmatter: { name: NAMED, description: `Of ${OWNER}` } } } })
   } else if (method === 'tools/list') write({ result: { tools: [{ name: 'pages', inputSchema: { type: 'object' } }] } })
   else if (method === 'tools/call') write({ result: { content: [{ type: 'text', text: String(pages) }] } })
   else if (method === 'resources/list') write({ result: { resources: [] } })
