@@ -10,6 +10,7 @@ import type { ResultStyle } from '../../protocol/frames.ts'
 import type { OpenMessage } from '../../protocol.ts'
 import { doubtOfError, doubtOfStatus, errorObject, SessionCheck } from '../session-check.ts'
 import type { TakenCall } from './call-table.ts'
+import { readCapabilities } from './handshake-limits.ts'
 import type { Incoming } from './incoming.ts'
 import type { Handshake, LinkContext } from './link-context.ts'
 import { McpLink } from './mcp-link.ts'
@@ -232,7 +233,7 @@ function readHandshake(result: JsonValue): Handshake {
   return {
     protocolVersion,
     serverInfo: isJsonObject(serverInfo) ? serverInfo : {},
-    capabilities: isJsonObject(capabilities) ? capabilities : {},
+    ...readCapabilities(capabilities),
     ...(typeof instructions === 'string' ? { instructions } : {}),
   }
 }

@@ -247,7 +247,7 @@ export abstract class McpLink extends BaseLink {
     this.opened(link, handshake)
     const { listRequest } = this
     this.ready(handshake, sinceMs, {
-      ask: (method, params) => this.requestList(method, params, this.calls.timeoutMs),
+      ask: (method, params, timeoutMs = this.calls.timeoutMs) => this.requestList(method, params, timeoutMs),
       ...(listRequest ? { listRequest } : {}),
     })
   }
