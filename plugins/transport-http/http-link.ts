@@ -60,6 +60,7 @@ export class HttpLink implements MessageLink {
     })
     this.#answers = new AnswerReader({
       message: (text, id) => io.message(text, id),
+      deviates: how => io.deviates?.(how),
       tooLong: (post, message) => this.#tooLong(post, message),
       get maxBytes() {
         return io.maxResultBytes

@@ -51,12 +51,7 @@ test('readMessages() tells results, errors, requests, notifications and faults a
     'notification',
     'result',
   ])
-  for (const bad of [
-    'hello',
-    '5',
-    '{"jsonrpc":"1.0","id":1,"result":{}}',
-    '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}',
-  ]) {
+  for (const bad of ['hello', '5', '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}']) {
     expect(kinds(bad)).toEqual(['bad'])
   }
   expect(readMessages('{"jsonrpc":"2.0","id":4,"result":{"a":}}')[0]).toMatchObject({ kind: 'bad', id: 4 })
@@ -87,7 +82,8 @@ test('readMessages() says what is wrong with an error that no client could read'
 test('readMessages() takes a line of a log for no answer, whatever numbers it has', () => {
   for (const line of ['{"id":3,"level":30,"msg":"ready"}', 'INFO {"id": 3} ready', '{"level":30,"id":3'])
     expect(readMessages(line)).toEqual([{ kind: 'bad', detail: expect.any(String), stray: line }])
-  expect(readMessages('{"id":3,"result":{}}')[0]).toMatchObject({ kind: 'bad', id: 3 })
+  expect(readMessages('{"id":3,"result":{}}')[0]).toMatchObject({ kind: 'result', id: 3, isUnversioned: true })
+  expect(readMessages('{"id":3,"level":30,"error":"full"}')[0]).toMatchObject({ kind: 'bad', id: 3 })
 })
 
 test('a result that spans lines is passed on without raw line ends and with its numbers as written', () => {

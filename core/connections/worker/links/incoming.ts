@@ -5,8 +5,14 @@ import { isRawNumber, parseExact } from '../../../domain/json/exact-json.ts'
 import { isDeeperThan } from '../../../domain/json/json-depth.ts'
 import { members } from '../members.ts'
 
+/** The part that all responses have. */
+interface Versioned {
+  /** True when the message lacks `"jsonrpc": "2.0"`. */
+  readonly isUnversioned?: boolean
+}
+
 /** A result as received. `text` is its JSON as written, without raw line ends. */
-export interface IncomingResult {
+export interface IncomingResult extends Versioned {
   readonly kind: 'result'
   readonly id: JsonValue
   readonly text: string
@@ -16,7 +22,7 @@ export interface IncomingResult {
 /** One received message by kind; `bad` is not valid JSON-RPC. */
 export type Incoming =
   | IncomingResult
-  | { readonly kind: 'error'; readonly id: JsonValue; readonly text: string }
+  | ({ readonly kind: 'error'; readonly id: JsonValue; readonly text: string } & Versioned)
   | {
       readonly kind: 'request'
       readonly id: JsonValue
@@ -26,8 +32,10 @@ export type Incoming =
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject | undefined }
   | BadIncoming
 
+type IncomingResponse = Extract<Incoming, { kind: 'result' | 'error' | 'bad' }>
+
 /** `id` is set when the invalid message can be matched to a request. */
-interface BadIncoming {
+interface BadIncoming extends Versioned {
   readonly kind: 'bad'
   readonly id?: number
   readonly detail: string
@@ -136,7 +144,8 @@ function classify(value: JsonValue, text: string): Incoming {
   if (value.jsonrpc !== '2.0') {
     // A log line may have an id too.
     const answers = typeof id === 'number' && (value.result !== undefined || value.error !== undefined)
-    return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', ...(answers ? { id } : { stray: text }) }
+    if (!answers) return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', stray: text }
+    return { ...classifyResponse(id, value, text), isUnversioned: true }
   }
   if (typeof method === 'string') return classifyMethod(method, id, value.params, text)
   if (id === undefined) return { kind: 'bad', detail: 'a message with neither method nor id' }
@@ -161,7 +170,7 @@ function classifyMethod(
   return { kind: 'bad', detail: `a request "${cutShort(method, 80)}" whose id is neither text nor number` }
 }
 
-function classifyResponse(id: JsonValue, value: JsonObject, text: string): Incoming {
+function classifyResponse(id: JsonValue, value: JsonObject, text: string): IncomingResponse {
   const broken = typeof id === 'number' ? { id } : {}
   // Many libraries write the absent member as null.
   if (value.result !== undefined && (value.error === undefined || value.error === null)) {
