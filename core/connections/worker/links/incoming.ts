@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract
 import { cutShort } from '../../../domain/cut-short.ts'
 import { isRawNumber, parseExact } from '../../../domain/json/exact-json.ts'
 import { isDeeperThan } from '../../../domain/json/json-depth.ts'
+import { splitObjects } from '../embedded-json.ts'
 import { members } from '../members.ts'
 
 /** The part that all responses have. */
@@ -114,7 +115,8 @@ export function readMessages(text: string): readonly Incoming[] {
   const whole = parsedMessages(text)
   if (whole) return whole
   const { id } = idOfInvalid(text)
-  return id === undefined ? readBehind(text) : [{ kind: 'bad', detail: NOT_JSON, id }]
+  const read = readBehind(text)
+  return id === undefined || read.some(({ kind }) => kind !== 'bad') ? read : [{ kind: 'bad', detail: NOT_JSON, id }]
 }
 
 /** Undefined if the text is not JSON. */
@@ -129,12 +131,29 @@ function parsedMessages(text: string): readonly Incoming[] | undefined {
   return [classify(value, text)]
 }
 
-/** Reads the message behind a text without a line end, such as a progress line; without one, the whole is a stray line. */
+/**
+ * Reads the messages in a text with other parts, such as progress without a line end, or the colours of a terminal around a
+ * message. Without a message, the whole is a stray line.
+ */
 function readBehind(text: string): readonly Incoming[] {
-  const at = text.indexOf('{"jsonrpc"', 1)
-  const behind = at < 0 ? undefined : parsedMessages(text.slice(at))
-  if (behind) return [{ kind: 'bad', detail: NOT_JSON, stray: text.slice(0, at) }, ...behind]
-  return [{ kind: 'bad', detail: NOT_JSON, stray: text }]
+  const stray = (part: string): BadIncoming => ({ kind: 'bad', detail: NOT_JSON, stray: part })
+  const parts = splitObjects(text)
+  let isAny = false
+  const read = parts.map((part, at): Incoming => {
+    const message = part.isObject ? parsedMessages(part.text)?.[0] : undefined
+    if (!message || !isEmbedded(message, at === parts.length - 1)) return stray(part.text)
+    isAny = true
+    return message
+  })
+  return isAny ? read : [stray(text)]
+}
+
+/** True for a message that counts although its text has other parts. */
+function isEmbedded(message: Incoming, isLast: boolean): boolean {
+  // A log line that repeats a request of the hub often continues behind it.
+  if (message.kind === 'request') return isLast
+  if (message.kind === 'bad') return message.id !== undefined
+  return message.kind === 'notification' || message.isUnversioned !== true
 }
 
 function classify(value: JsonValue, text: string): Incoming {

@@ -91,7 +91,7 @@ export abstract class McpLink extends BaseLink {
         closed: reason => this.end(reason),
         failed: (id, reason, options) => this.#failed(id, reason, options?.notSent === true),
         log: (level, message) => this.log(level, message),
-        deviates: how => this.#deviates(how),
+        deviates: how => this.deviates(how),
       })
       if (!this.opening) {
         await link.close()
@@ -247,7 +247,8 @@ export abstract class McpLink extends BaseLink {
   /** The upstream has answered the first request. */
   protected opened(_link: MessageLink, _handshake: Handshake): void {}
 
-  #deviates(how: string): void {
+  /** The server deviates from MCP in a way that is taken; each way is reported once. */
+  protected deviates(how: string): void {
     if (this.#deviations.has(how) || this.#deviations.size >= MOST_DEVIATIONS) return
     this.#deviations.add(how)
     this.context.control({ type: 'deviates', conn: this.options.conn, how })
@@ -265,7 +266,7 @@ export abstract class McpLink extends BaseLink {
   #receiveOne(message: Incoming, related: number | undefined): boolean {
     // A stray line shows that the program runs, not that it serves.
     if (message.kind !== 'bad') this.liveness.heard(performance.now())
-    if ('isUnversioned' in message && message.kind !== 'bad') this.#deviates('its answers lack "jsonrpc": "2.0"')
+    if ('isUnversioned' in message && message.kind !== 'bad') this.deviates('its answers lack "jsonrpc": "2.0"')
     switch (message.kind) {
       case 'result':
         if (isElsewhere(message.id, related)) return this.bad(OF_ANOTHER)
