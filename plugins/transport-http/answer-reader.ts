@@ -15,6 +15,7 @@ import { answersRequest, unnamedError } from './answers.ts'
 import type { Post } from './post.ts'
 import { namedType, notAnAnswer, streamLost, wrongType } from './reasons.ts'
 
+const ACCEPTED = 202
 /** Content types that may hold a JSON answer; many frameworks send another one than they should, or none. */
 const READ_TYPE = /^(?:$|text\/|application\/)/
 /** The beginning of a stream of events. */
@@ -36,6 +37,8 @@ export interface AnswerReaderOptions {
   /** True when a broken stream may be resumed. */
   resumes(): boolean
   hasSession(): boolean
+  /** True when the answer to an accepted request may come on the server's own stream, and is waited for there. */
+  isAnsweredElsewhere(post: Post): boolean
   /** The exchange itself failed; `error` undefined: the stream ended normally, but without the response. */
   failed(post: Post, error: unknown): void
   fail(post: Post, reason: WireError): void
@@ -73,6 +76,7 @@ export class AnswerReader {
       response.text().then(taken, taken)
       return
     }
+    if (response.status === ACCEPTED && this.#options.isAnsweredElsewhere(post)) return response.cancel()
     if (!READ_TYPE.test(type)) {
       response.cancel()
       return fail(post, wrongType(response.status, type))

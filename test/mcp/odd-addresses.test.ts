@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
-import { callText, online, type Status, statusOf } from '../support/servers.ts'
+import { callText, failureOf, online, type Status, statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 
 const SECRET = 'Bearer canary-of-this-server'
@@ -60,6 +60,8 @@ interface Warned extends Status {
 const streams = new Map<string, ServerResponse>()
 /** The `host` of every POST, and its credential. */
 const posts: { readonly url: string; readonly authorization: string | undefined }[] = []
+/** Calls that were accepted and get no answer. */
+let held = 0
 let web: Server
 let hub: Hub
 let admin: Client
@@ -84,14 +86,22 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     const begins = STREAMS[name]?.begins ?? (() => 'event: endpoint\ndata: /nowhere\n\n')
     return void response.write(begins(`/take/${name}`))
   }
+  if (request.method === 'GET' && name === 'on-its-stream') {
+    streams.set(name, response)
+    return void response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+  }
   if (request.method !== 'POST' || (kind !== 'take' && kind !== 'mcp')) return void response.writeHead(405).end()
   posts.push({ url: request.url ?? '', authorization: request.headers.authorization })
   const { id, method } = JSON.parse(body)
   if (id === undefined) return void response.writeHead(202).end()
+  if (body.includes('"wait":true')) {
+    held += 1
+    return void response.writeHead(202).end()
+  }
   const refusal = { code: -32_603, message: 'error: Internal error: Unhandled rejection' }
   const outcome = name === 'failing' ? { error: refusal } : { result: resultOf(method) }
   const json = JSON.stringify({ jsonrpc: '2.0', id, ...outcome })
-  if (kind === 'take') {
+  if (kind === 'take' || (name === 'on-its-stream' && method !== 'initialize')) {
     response.writeHead(202).end()
     return void streams.get(name)?.write(`data: ${json}\n\n`)
   }
@@ -116,7 +126,7 @@ beforeAll(async () => {
   const known = { era: 'legacy', session: 'shared', headers: { authorization: SECRET } }
   for (const name of [...Object.keys(STREAMS), 'lost'])
     mcpServers[`sse-${name}`] = { url: `${base}/sse/${name}`, transport: 'sse', ...known }
-  for (const name of [...Object.keys(ANSWERS), 'failing'])
+  for (const name of [...Object.keys(ANSWERS), 'failing', 'on-its-stream'])
     mcpServers[name] = { url: `${base}/mcp/${name}`, transport: 'streamable-http', ...known }
   hub = await startHub({ env: LOOPBACK, settings: { mcpServers } })
   admin = await hub.setup()
@@ -154,6 +164,21 @@ test.each(Object.entries(ANSWERS))(
     expect(await warningOf(name)).toContain(warns)
   },
 )
+
+test('a server that answers HTTP 202 and sends its answers on its own stream is used with a warning', async () => {
+  const name = 'on-its-stream'
+  await online(admin, [name])
+  const client = await admin.mcp(`/mcp/${name}`)
+  expect(await Promise.all([1, 2, 3].map(() => callText(client, 'any')))).toEqual(['here', 'here', 'here'])
+  expect(await warningOf(name)).toContain('HTTP 202')
+  const stream = streams.get(name)
+  const lost = failureOf(client.callTool({ name: 'any', arguments: { wait: true } }))
+  await until(() => held > 0)
+  stream?.destroy()
+  expect((await lost).data?.code).toBe('connection_lost')
+  await until(() => streams.get(name) !== stream)
+  expect(await callText(client, 'any')).toBe('here')
+})
 
 test('the words of a server in the log are no failure of the hub', async () => {
   await until(async () => (await statusOf(admin, 'failing')).state === 'offline')
