@@ -156,6 +156,8 @@ export type FromWorker =
   | { readonly type: 'malformed'; readonly conn: number; readonly detail: string; readonly count: number }
   /** The first text of the connection that is no JSON-RPC, at most 200 characters; sent once. */
   | { readonly type: 'stray'; readonly conn: number; readonly line: string }
+  /** The upstream deviates from its transport, in a way that the hub takes; each is sent once, four of a connection at most. */
+  | { readonly type: 'deviates'; readonly conn: number; readonly how: string }
   /** The upstream sent a server request on a connection that declared no capability for it; once for each method. */
   | { readonly type: 'refused'; readonly conn: number; readonly method: string }
   /** A health check of the connection that reads the lists has ended. */

@@ -132,6 +132,11 @@ export interface TransportIo {
   /** One request failed though the link continues (its own HTTP exchange failed). */
   failed(id: number, reason: WireError, options?: { readonly notSent?: boolean }): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
+  /**
+   * The upstream deviates from its transport in a way that the link takes all the same. `how` becomes a part of a warning that
+   * the server's owner sees: "its …" or "it …". Absent: nobody wants to know.
+   */
+  deviates?(how: string): void
 }
 
 /**

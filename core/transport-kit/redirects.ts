@@ -5,6 +5,8 @@ const MAX_REDIRECTS = 3
 /** Statuses that repeat the request unchanged; the other redirects make a GET of it. */
 const KEEPS_METHOD: readonly number[] = [307, 308]
 const BECOMES_GET: readonly number[] = [301, 302, 303]
+/** Statuses after which a client may repeat a POST (RFC 9110, 15.4.2 and 15.4.3). */
+const MAY_KEEP: readonly number[] = [301, 302]
 
 /** The final response, and its address. */
 export interface Followed {
@@ -14,7 +16,8 @@ export interface Followed {
 
 /**
  * A request that follows at most three redirects on its own origin, so that no credential leaves it: 307 and 308 with
- * method, body and headers unchanged, 301, 302 and 303 for GET alone. A redirect without a Location is returned like
+ * method, body and headers unchanged, 301, 302 and 303 for GET alone, 301 and 302 for other methods too where they only add or
+ * remove the slash behind the path. A redirect without a Location is returned like
  * any response. Throws `redirect_blocked` for others, without connecting to the target; rejects as the fetch does.
  */
 export async function fetchFollowing(fetch: GuardedFetch, url: string, request: GuardedRequest): Promise<Followed> {
@@ -96,15 +99,29 @@ async function follow(
   let address = url
   for (let hops = 0; isRedirect(response); hops += 1) {
     const { status } = response
+    const location = response.headers.location ?? ''
     response.cancel()
     if (hops >= MAX_REDIRECTS) throw blocked(status, `redirects more than ${MAX_REDIRECTS} times`)
-    if (BECOMES_GET.includes(status) && request.method !== 'GET') {
+    if (
+      BECOMES_GET.includes(status) &&
+      request.method !== 'GET' &&
+      !(MAY_KEEP.includes(status) && isSlash(location, address))
+    ) {
       throw blocked(status, `redirects a ${request.method} with HTTP ${status}, by which it would become a GET`)
     }
-    address = permitted(status, response.headers.location ?? '', address)
+    address = permitted(status, location, address)
     response = await fetch(address, request)
   }
   return { response, url: address }
+}
+
+/** True for a redirect that only adds or removes the slash behind the path, as web servers and frameworks do. */
+function isSlash(location: string, from: string): boolean {
+  const target = URL.parse(location, from)
+  if (!target) return false
+  const { pathname, search, origin } = new URL(from)
+  const [one, other] = [target.pathname, pathname].map(path => path.replace(/\/$/, ''))
+  return target.origin === origin && target.search === search && one === other
 }
 
 /** The absolute address of a Location, as it is sent. */

@@ -6,13 +6,20 @@ import {
   isBlockedRedirect,
   readEvents,
   reasonOf,
+  SseParser,
+  saysSession,
   sessionLost,
   wasNotSent,
 } from 'patchbay/transport-kit'
-import { answersRequest, isUnnamedError } from './answers.ts'
+import { answersRequest, unnamedError } from './answers.ts'
 import type { Post } from './post.ts'
-import { notAnAnswer, streamLost, wrongType } from './reasons.ts'
+import { namedType, notAnAnswer, streamLost, wrongType } from './reasons.ts'
 
+const ACCEPTED = 202
+/** Content types that may hold a JSON answer; many frameworks send another one than they should, or none. */
+const READ_TYPE = /^(?:$|text\/|application\/)/
+/** The beginning of a stream of events. */
+const EVENTS = /^(?:event|data|id|retry|):/
 /** Time for which a stream may stay open after its response, in milliseconds. */
 const AFTER_ANSWER_MS = 2_000
 const RESUME_ATTEMPTS = 8
@@ -20,6 +27,8 @@ const RESUME_ATTEMPTS = 8
 /** Callbacks of an `AnswerReader`. */
 export interface AnswerReaderOptions {
   message(text: string, id: number | undefined): void
+  /** The server deviates from MCP over HTTP in a way that is taken. */
+  deviates(how: string): void
   /** A message on the stream of this request was too long. */
   tooLong(post: Post, message: LongMessage): void
   readonly maxBytes: number
@@ -28,6 +37,8 @@ export interface AnswerReaderOptions {
   /** True when a broken stream may be resumed. */
   resumes(): boolean
   hasSession(): boolean
+  /** True when the answer to an accepted request may come on the server's own stream, and is waited for there. */
+  isAnsweredElsewhere(post: Post): boolean
   /** The exchange itself failed; `error` undefined: the stream ended normally, but without the response. */
   failed(post: Post, error: unknown): void
   fail(post: Post, reason: WireError): void
@@ -37,6 +48,14 @@ export interface AnswerReaderOptions {
   sessionSuspect(): void
   /** Called when the server is unreachable, or has lost the session. */
   lost(reason: WireError): void
+}
+
+/** The messages of a whole stream of events. */
+function eventsOf(text: string): readonly string[] {
+  const messages: string[] = []
+  const parser = new SseParser({ event: ({ type, data }) => type === 'message' && messages.push(data) })
+  parser.push(`${text}\n\n`)
+  return messages
 }
 
 /** Reads the response to a message with a 2xx head: JSON, or a stream of events that may be resumed. */
@@ -57,25 +76,36 @@ export class AnswerReader {
       response.text().then(taken, taken)
       return
     }
-    if (!type.startsWith('application/json')) {
+    if (response.status === ACCEPTED && this.#options.isAnsweredElsewhere(post)) return response.cancel()
+    if (!READ_TYPE.test(type)) {
       response.cancel()
       return fail(post, wrongType(response.status, type))
     }
     response.text().then(
-      text => this.#deliverJson(post, text),
+      text => this.#deliver(post, text, response.status, type),
       error => failed(post, error),
     )
   }
 
-  #deliverJson(post: Post, body: string): void {
+  #deliver(post: Post, body: string, status: number, type: string): void {
     const { id } = post
     // A byte order mark is no part of the JSON (RFC 8259, section 8.1).
     const text = body.startsWith('\uFEFF') ? body.slice(1) : body
     if (id === undefined || post.over) return
     post.open = false
-    if (!answersRequest(text, id) && !isUnnamedError(text))
-      return this.#options.fail(post, notAnAnswer('JSON that does not answer it'))
-    this.#options.message(text, id)
+    const isJson = type.startsWith('application/json')
+    const messages = EVENTS.test(text) ? eventsOf(text) : [text]
+    const usable = messages.map(message => (answersRequest(message, id) ? message : unnamedError(message)))
+    if (usable.every(message => message === undefined)) {
+      const session = !type.startsWith('text/html') && saysSession(text)
+      const what = 'JSON that does not answer it'
+      return this.#options.fail(post, isJson ? notAnAnswer(status, what, session) : wrongType(status, type, session))
+    }
+    if (messages[0] !== text) this.#options.deviates(`it sends a stream of events with ${namedType(type)}`)
+    else if (!isJson) this.#options.deviates(`it answers with ${namedType(type)}, not "application/json"`)
+    messages.forEach((message, at) => {
+      this.#options.message(usable[at] ?? message, id)
+    })
     this.#options.finish(post)
   }
 
@@ -84,11 +114,14 @@ export class AnswerReader {
     const message = (text: string) => {
       if (post.over) return
       post.failures = 0
-      if (id !== undefined && !post.answered && answersRequest(text, id)) {
-        post.answered = true
-        post.timer = setTimeout(() => this.#options.finish(post), AFTER_ANSWER_MS)
+      let shown = text
+      if (id !== undefined && !post.answered) {
+        const unnamed = text.includes('"error"') && !answersRequest(text, id) ? unnamedError(text) : undefined
+        shown = unnamed ?? text
+        post.answered = unnamed !== undefined || answersRequest(text, id)
+        if (post.answered) post.timer = setTimeout(() => this.#options.finish(post), AFTER_ANSWER_MS)
       }
-      this.#options.message(text, id)
+      this.#options.message(shown, id)
     }
     post.position ??= { lastEventId: undefined, retryMs: undefined }
     const options = this.#options

@@ -29,14 +29,23 @@ export function readErrorBody(
   }
 }
 
-/** True for a JSON-RPC error with `id: null`, which is about the request that was sent. */
-export function isUnnamedError(text: string): boolean {
+/**
+ * A JSON-RPC error that names no request of the hub, such as `"id": "server-error"`, with `id: null`: it is about the request
+ * that was sent. Undefined for everything else.
+ */
+export function unnamedError(text: string): string | undefined {
   try {
     const body: unknown = JSON.parse(text)
-    return isRecord(body) && body.id === null && isRecord(body.error) && body.jsonrpc === '2.0'
+    if (!isRecord(body) || !isRecord(body.error) || 'method' in body || isNumbered(body.id)) return undefined
+    return body.id === null ? text : JSON.stringify({ ...body, id: null })
   } catch {
-    return false
+    return undefined
   }
+}
+
+/** True for an id that may be that of another request. */
+function isNumbered(id: unknown): boolean {
+  return (typeof id === 'number' && id > 0) || (typeof id === 'string' && /^\d+$/.test(id))
 }
 
 function isAnswer(message: unknown, id: number): boolean {

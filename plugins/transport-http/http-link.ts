@@ -12,7 +12,7 @@ import {
   wasNotSent,
 } from 'patchbay/transport-kit'
 import { AnswerReader } from './answer-reader.ts'
-import { readErrorBody } from './answers.ts'
+import { answersRequest, readErrorBody } from './answers.ts'
 import { Gate } from './gate.ts'
 import { ListenStream } from './listen-stream.ts'
 import { Post } from './post.ts'
@@ -49,6 +49,8 @@ export class HttpLink implements MessageLink {
   /** Closed until the server accepted `notifications/initialized` and has its own stream open where needed. */
   readonly #gate = new Gate()
   readonly #drain: DrainOnDisconnect
+  /** Requests that were accepted with HTTP 202, whose answers come on the server's own stream. */
+  readonly #awaited = new Set<number>()
 
   constructor(url: string, headers: Readonly<Record<string, string>>, io: TransportIo) {
     this.#address = new FollowedAddress(io.fetch, url)
@@ -60,6 +62,7 @@ export class HttpLink implements MessageLink {
     })
     this.#answers = new AnswerReader({
       message: (text, id) => io.message(text, id),
+      deviates: how => io.deviates?.(how),
       tooLong: (post, message) => this.#tooLong(post, message),
       get maxBytes() {
         return io.maxResultBytes
@@ -67,6 +70,7 @@ export class HttpLink implements MessageLink {
       get: (lastEventId, signal) => this.#get(lastEventId, signal),
       resumes: () => !this.#modern,
       hasSession: () => this.#session.given,
+      isAnsweredElsewhere: post => this.#isAnsweredElsewhere(post),
       failed: (post, error) => this.#failed(post, error),
       fail: (post, reason) => this.#fail(post, reason),
       finish: post => this.#finish(post, true),
@@ -75,7 +79,11 @@ export class HttpLink implements MessageLink {
     })
     this.#listen = new ListenStream({
       open: lastEventId => this.#get(lastEventId, this.#listenAbort.signal),
-      message: text => io.message(text),
+      message: text => {
+        for (const id of this.#awaited) if (answersRequest(text, id)) this.#awaited.delete(id)
+        io.message(text)
+      },
+      ended: () => this.#failAwaited(),
       tooLong: message => io.tooLong(message),
       get maxBytes() {
         return io.maxResultBytes
@@ -133,6 +141,7 @@ export class HttpLink implements MessageLink {
 
   abandoned(id: number): void {
     const post = this.#posts.get(id)
+    this.#awaited.delete(id)
     if (post) this.#finish(post)
   }
 
@@ -187,6 +196,20 @@ export class HttpLink implements MessageLink {
     if (status < 200 || status > 299) return this.#refused(post, response)
     if (!this.#session.given && !this.#settled) this.#learnSession(headers['mcp-session-id'])
     this.#answers.read(post, response)
+  }
+
+  /** Some servers answer every POST with 202, and on their own stream, as in the transport with server-sent events. */
+  #isAnsweredElsewhere(post: Post): boolean {
+    if (post.id === undefined || !this.#listen.isOpen) return false
+    this.#awaited.add(post.id)
+    this.#io.deviates?.('it accepts requests with HTTP 202 and answers them on its own stream')
+    this.#finish(post, true)
+    return true
+  }
+
+  #failAwaited(): void {
+    for (const id of this.#awaited) this.#io.failed(id, streamLost())
+    this.#awaited.clear()
   }
 
   #get(lastEventId: string | undefined, signal: AbortSignal): Promise<GuardedResponse> {

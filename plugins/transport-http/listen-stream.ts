@@ -22,6 +22,8 @@ export interface ListenOptions {
   tooLong(message: LongMessage): void
   readonly maxBytes: number
   hasSession(): boolean
+  /** The stream has ended. */
+  ended(): void
   /** An attempt has ended: the stream is open, or the server has none for now. */
   tried(): void
   /** An established stream was rejected in a way that may mean that the session is lost. */
@@ -43,6 +45,11 @@ export class ListenStream {
 
   constructor(options: ListenOptions) {
     this.#options = options
+  }
+
+  /** True while messages may arrive on it. */
+  get isOpen(): boolean {
+    return this.#state === 'open'
   }
 
   /** Opens the stream unless it is open or being opened. Also called to check whether the server is still reachable. */
@@ -71,6 +78,7 @@ export class ListenStream {
       this.#response = response
       const since = performance.now()
       const done = (error?: unknown) => {
+        this.#options.ended()
         if (performance.now() - since >= SOUND_MS) this.#failures = 0
         this.#ended(error)
       }

@@ -1,9 +1,10 @@
-import type { GuardedResponse, WireError } from 'patchbay/contract'
+import type { GuardedRequest, GuardedResponse, WireError } from 'patchbay/contract'
 import type { MessageLink, TransportIo } from 'patchbay/transport-kit'
 import {
   DrainOnDisconnect,
   FollowedAddress,
   fetchFollowing,
+  isMissingPath,
   type RemoteConfig,
   readRefusal,
   reasonOf,
@@ -39,6 +40,8 @@ export class SseLink implements MessageLink {
   /** Known once open() has resolved; nothing is sent before. */
   #endpoint!: FollowedAddress
   #path = ''
+  /** Addresses for messages to try where the server has none at this one. */
+  readonly #others: string[] = []
   #version: Headers = {}
   #usual: Headers | undefined
   #accepted = false
@@ -77,9 +80,15 @@ export class SseLink implements MessageLink {
 
   /** Resolves once the server has sent the address for messages. */
   async open(): Promise<void> {
-    const endpoint = await this.#stream.open()
-    this.#path = new URL(endpoint).pathname
-    this.#endpoint = new FollowedAddress(this.#io.fetch, endpoint)
+    const { url, others, deviation } = await this.#stream.open()
+    this.#others.push(...others)
+    if (deviation !== undefined) this.#io.deviates?.(deviation)
+    this.#postTo(url)
+  }
+
+  #postTo(url: string): void {
+    this.#path = new URL(url).pathname
+    this.#endpoint = new FollowedAddress(this.#io.fetch, url)
   }
 
   /** `headers` are added to this one message. */
@@ -133,8 +142,19 @@ export class SseLink implements MessageLink {
       headTimeoutMs: id === undefined ? NOTICE_TIMEOUT_MS : 0,
       idleTimeoutMs: NOTICE_TIMEOUT_MS,
     }
+    this.#exchange(post, request)
+  }
+
+  #exchange(post: Post, request: GuardedRequest): void {
     this.#endpoint.request(request).then(
-      response => this.#answered(post, response),
+      response => {
+        const isMissing = !this.#accepted && isMissingPath(response.status)
+        const other = isMissing && this.#posts.has(post) ? this.#others.shift() : undefined
+        if (other === undefined) return this.#answered(post, response)
+        response.cancel()
+        this.#postTo(other)
+        this.#exchange(post, request)
+      },
       error => this.#failed(post, error),
     )
   }
@@ -159,9 +179,12 @@ export class SseLink implements MessageLink {
       response.text().then(taken, taken)
       return
     }
+    if (!this.#accepted && isMissingPath(status)) {
+      response.cancel()
+      return this.#fail(post, this.#endpointMissing(response), false)
+    }
     if (status === 404) {
       response.cancel()
-      if (!this.#accepted) return this.#fail(post, this.#endpointMissing(response), false)
       this.#fail(post, sessionLost(), true)
       this.#drain.begin(sessionLost())
       return

@@ -10,9 +10,13 @@ import {
   statusReason,
   wasNotSent,
 } from 'patchbay/transport-kit'
-import { endpointUrl } from './endpoint.ts'
+import { type Endpoint, isEndpoint, readEndpoint } from './endpoint.ts'
 
 const RESUME_ATTEMPTS = 8
+/** Longest wait for the address for messages after the first event that is none, in milliseconds. */
+const ENDPOINT_MS = 20_000
+/** The longest event, in characters, that a reason quotes. */
+const QUOTED = 200
 
 /** Callbacks of an `SseStream`. */
 export interface SseStreamOptions {
@@ -34,7 +38,7 @@ export interface SseStreamOptions {
 export class SseStream {
   readonly #options: SseStreamOptions
   readonly #position: StreamPosition = { lastEventId: undefined, retryMs: undefined }
-  readonly #first = Promise.withResolvers<string>()
+  readonly #first = Promise.withResolvers<Endpoint>()
   #endpoint: string | undefined
   #response: GuardedResponse | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -48,7 +52,7 @@ export class SseStream {
   }
 
   /** Opens the stream; resolves with the address for messages. Rejects with a HubError. */
-  async open(): Promise<string> {
+  async open(): Promise<Endpoint> {
     const response = await this.#options.get(undefined)
     const refusal = refusalOf(response)
     if (refusal) {
@@ -72,6 +76,7 @@ export class SseStream {
     const message = (text: string): void => {
       if (this.#stopped) return
       this.#failures = 0
+      if (this.#endpoint === undefined && this.#isUnnamed('message', text)) return
       this.#options.message(text)
     }
     const options = this.#options
@@ -83,22 +88,37 @@ export class SseStream {
         if (!this.#stopped) options.tooLong(long)
       },
       other: ({ type, data }) => {
-        if (type === 'endpoint') this.#named(data)
+        if (type.trim().toLowerCase() === 'endpoint') this.#named(data)
+        else if (this.#endpoint === undefined) this.#isUnnamed(type, data)
       },
     })
   }
 
-  #named(text: string): void {
+  /** True for an event before the address for messages that is this address under another name. Others begin a wait for it. */
+  #isUnnamed(type: string, text: string): boolean {
+    if (this.#stopped) return false
+    if (isEndpoint(text)) {
+      this.#named(text, `its first event has the type "${type.slice(0, QUOTED)}" in place of "endpoint"`)
+      return true
+    }
+    if (type === 'message') this.#timer ??= setTimeout(() => this.#end(noEndpoint(text)), ENDPOINT_MS)
+    return false
+  }
+
+  #named(text: string, deviation?: string): void {
     if (this.#stopped) return
-    let url: string
+    let endpoint: Endpoint
     try {
-      url = endpointUrl(text, this.#options.url)
+      endpoint = readEndpoint(text, this.#options.url)
     } catch (error) {
       return this.#end(error)
     }
+    const { url } = endpoint
     if (this.#endpoint === undefined) {
+      clearTimeout(this.#timer)
       this.#endpoint = url
-      this.#first.resolve(url)
+      const deviations = [deviation, endpoint.deviation].filter(said => said !== undefined)
+      this.#first.resolve(deviations.length > 0 ? { ...endpoint, deviation: deviations.join(', and ') } : endpoint)
     } else if (url !== this.#endpoint) {
       this.#end(new HubError('connection_lost', 'The server began another session on the stream'))
     }
@@ -139,6 +159,14 @@ export class SseStream {
     this.stop()
     if (!opening) this.#options.lost(reason)
   }
+}
+
+function noEndpoint(text: string): HubError {
+  const sent = text.length > QUOTED ? 'a longer text' : JSON.stringify(text)
+  return new HubError(
+    'upstream_protocol',
+    `The server began its stream with ${sent} and named no address for messages (the event "endpoint"); is this the address of its SSE endpoint?`,
+  )
 }
 
 function refusalOf(response: GuardedResponse): WireError | undefined {

@@ -20,6 +20,14 @@ const VERSIONS: Readonly<Record<string, { readonly env: Record<string, string>; 
     unlisted: { env: { VERSIONS: '2024-11-05', REFUSE: 'silent' }, asked: ALL },
     ending: { env: { VERSIONS: '2025-03-26', REFUSE: 'exit' }, asked: ALL.slice(0, 3) },
     draft: { env: { VERSIONS: ALL.join(','), ANSWER: '2024-10-07' }, asked: ['2025-11-25'] },
+    internal: { env: { VERSIONS: '2025-06-18', REFUSE: 'internal' }, asked: ALL.slice(0, 2) },
+    prefixed: { env: { VERSIONS: ALL.join(','), ANSWER: 'v2025-03-26' }, asked: ['2025-11-25'] },
+    digits: { env: { VERSIONS: ALL.join(','), ANSWER: '20250618' }, asked: ['2025-11-25'] },
+    unnamed: { env: { VERSIONS: ALL.join(','), ANSWER: '1.0' }, asked: ['2025-11-25'] },
+    'http-422': {
+      env: { BY: 'http', VERSIONS: '2025-06-18', REFUSE: 'status', STATUS: '422' },
+      asked: ALL.slice(0, 2),
+    },
     'http-listed': { env: { BY: 'http', VERSIONS: '2025-06-18' }, asked: ['2025-11-25', '2025-06-18'] },
     'http-status': { env: { BY: 'http', VERSIONS: '2025-03-26', REFUSE: 'status' }, asked: ALL.slice(0, 3) },
   }
@@ -135,6 +143,22 @@ test.each(Object.entries(VERSIONS))(
 
 test('an answer with the draft version 2024-10-07 counts as 2024-11-05', async () => {
   expect(await admin.ok('GET', '/api/servers/draft')).toMatchObject({ status: { protocolVersion: '2024-11-05' } })
+})
+
+test('an answer with a version in another notation, or none, is taken with a warning; an unknown one is not', async () => {
+  for (const [name, version] of Object.entries({
+    prefixed: '2025-03-26',
+    digits: '2025-06-18',
+    unnamed: '2025-03-26',
+  })) {
+    const { status } = await admin.ok('GET', `/api/servers/${name}`)
+    expect(status.protocolVersion).toBe(version)
+    expect(status.warnings.map(({ code }: { code: string }) => code)).toContain('transport_deviates')
+  }
+  const env = { VERSIONS: ALL.join(','), ANSWER: '2027-01-01', ASKED: join(folder, 'future') }
+  await admin.ok('POST', '/api/servers', { name: 'future', ...stdioFixture('old-versions', env), ...KNOWN })
+  const { message } = await until(async () => (await statusOf(admin, 'future')).reason)
+  expect(message).toContain('"2027-01-01"; the hub speaks 2024-11-05')
 })
 
 test.each(STATUSES)('a server for SSE that answers a POST with %d is connected by SSE', async status => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { extent } from '../support/extent.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import { callText, failureOf, online, statusOf } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
@@ -14,6 +15,11 @@ interface Form {
   readonly text?: string
   /** The error names no request. */
   readonly unnamed?: true
+  /** The id of the error in place of that of the request. */
+  readonly id?: string | number
+  /** The content type of `text`. Default text/plain. */
+  readonly type?: string
+  readonly location?: string
   /** The error comes on a stream of events. */
   readonly stream?: true
   /** A ping is answered in any session, known or not. */
@@ -26,7 +32,17 @@ interface Form {
   readonly mayHaveActed?: true
 }
 
+/** Forms that the whole run has besides. */
+const MORE: Readonly<Record<string, Form>> = {
+  'http-405': { status: 405 },
+  'http-502': { status: 502, text: '<html>Bad Gateway</html>', type: 'text/html', mayHaveActed: true },
+  'http-204': { status: 204, mayHaveActed: true },
+  'id-zero': { rpc: { code: -32_000, message: 'Unknown session' }, id: 0 },
+  'http-410': { status: 410, text: 'Gone' },
+}
+
 const FORMS: Readonly<Record<string, Form>> = {
+  ...extent({}, MORE),
   'not-initialized': { rpc: { code: -32_002, message: 'Server not initialized' } },
   'code-alone': { rpc: { code: -32_005, message: 'Cannot serve this' } },
   expired: { rpc: { code: -32_005, message: 'Session expired' } },
@@ -41,9 +57,20 @@ const FORMS: Readonly<Record<string, Form>> = {
   'http-403': { status: 403, text: 'invalid session' },
   'http-404': { status: 404, noIds: true },
   'http-409': { status: 409 },
-  'http-410': { status: 410, text: 'Gone' },
   'http-422': { status: 422, rpc: { code: -32_602, message: 'Unexpected message, expect initialize request' } },
   'http-422-pings': { status: 422, text: 'expected initialize', pings: true },
+  'http-302': { status: 302, location: 'http://sign-in.example/' },
+  'http-421': { status: 421, text: 'Misdirected session' },
+  'http-503': { status: 503, text: 'no available server', mayHaveActed: true },
+  'http-503-says': { status: 503, text: 'no such session' },
+  'http-202': { status: 202, mayHaveActed: true },
+  'a-page': { text: '<html>Sign in</html>', type: 'text/html', mayHaveActed: true },
+  'a-page-pings': { text: '<html>Sign in</html>', type: 'text/html', mayHaveActed: true, pings: true },
+  'json-of-another-kind': { text: '{"error":"Session expired"}', type: 'application/json' },
+  'no-json': { text: '', type: 'application/json', mayHaveActed: true },
+  'id-of-its-own': { rpc: { code: -32_600, message: 'Invalid session' }, id: 'server-error' },
+  'id-empty-status': { status: 400, rpc: { code: -32_000, message: 'No valid session' }, id: '' },
+  'id-of-its-own-streamed': { rpc: { code: -32_600, message: 'Invalid session' }, id: 'server-error', stream: true },
   'http-500': { status: 500, text: 'Internal Server Error', mayHaveActed: true },
   'http-500-says': { status: 500, rpc: { code: -32_603, message: 'Session not found' }, unnamed: true },
   'http-500-text': { status: 500, text: 'Error: no session with this id' },
@@ -54,10 +81,19 @@ const FORMS: Readonly<Record<string, Form>> = {
   'sse-500': { sse: true, status: 500, text: 'Could not find session' },
 }
 
+/** Servers that refuse every session, and what the reason says. */
+const BROKEN: Readonly<Record<string, Form & { readonly says: string }>> = {
+  broken: { rpc: { code: -32_002, message: 'Server not initialized' }, says: 'Server not initialized' },
+  'broken-503': { status: 503, says: 'HTTP 503' },
+  'broken-202': { status: 202, says: 'HTTP 202' },
+  'broken-page': { text: '<html>', type: 'text/html', says: 'text/html' },
+}
+
 interface Place {
   readonly sessions: Set<string>
   initialized: number
   acted: number
+  pings: number
   /** The latest stream of a server that speaks SSE. */
   events?: ServerResponse
 }
@@ -70,7 +106,7 @@ let hub: Hub
 let admin: Client
 
 function placeOf(name: string): Place {
-  const place = places.get(name) ?? { sessions: new Set(), initialized: 0, acted: 0 }
+  const place = places.get(name) ?? { sessions: new Set(), initialized: 0, acted: 0, pings: 0 }
   places.set(name, place)
   return place
 }
@@ -83,7 +119,7 @@ function forget(name: string): void {
 const INFO = { capabilities: { tools: {}, resources: {} }, serverInfo: { name: 'forgetful', version: '1' } }
 const RESULTS: Readonly<Record<string, object>> = {
   ping: {},
-  'tools/list': { tools: ['act', 'bank'].map(name => ({ name, inputSchema: { type: 'object' } })) },
+  'tools/list': { tools: ['act', 'bank', 'gateway'].map(name => ({ name, inputSchema: { type: 'object' } })) },
   'resources/list': { resources: [{ uri: 'memo://one', name: 'one' }] },
   'resources/templates/list': { resourceTemplates: [] },
   'resources/read': { contents: [{ uri: 'memo://one', text: 'read' }] },
@@ -105,10 +141,11 @@ function sayBySse({ events }: Place, message: object, response: ServerResponse):
 
 function refuse(form: Form, id: unknown, response: ServerResponse, place: Place): void {
   if (form.sse && form.rpc) return sayBySse(place, { jsonrpc: '2.0', id, error: form.rpc }, response)
-  const { status = 200, rpc, text = '', unnamed, stream } = form
-  const error = JSON.stringify({ jsonrpc: '2.0', id: unnamed ? null : id, error: rpc })
+  const { status = 200, rpc, text = '', unnamed, stream, type = 'text/plain', location } = form
+  const error = JSON.stringify({ jsonrpc: '2.0', id: unnamed ? null : (form.id ?? id), error: rpc })
+  const headers = { 'content-type': rpc ? 'application/json' : type, ...(location ? { location } : {}) }
   if (stream) response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${error}\n\n`)
-  else response.writeHead(status, { 'content-type': rpc ? 'application/json' : 'text/plain' }).end(rpc ? error : text)
+  else response.writeHead(status, headers).end(rpc ? error : text)
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -123,7 +160,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   if (request.method !== 'POST') return void response.writeHead(405).end()
   const message = JSON.parse(body)
   const { id, method } = message
-  const form = FORMS[name] ?? { rpc: { code: -32_002, message: 'Server not initialized' } }
+  const form = FORMS[name] ?? BROKEN[name] ?? { rpc: { code: -32_002, message: 'Server not initialized' } }
   const place = placeOf(name)
   const json = { 'content-type': 'application/json' }
   if (method === 'initialize') {
@@ -138,8 +175,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
   const known = place.sessions.has(isOnly(form) ? 'only' : String(request.headers['mcp-session-id']))
   if (id === undefined) return void response.writeHead(202).end()
+  if (method === 'ping') place.pings += 1
+  if (message.params?.name === 'gateway' && known) return void response.writeHead(502).end()
   // Refuses every session as soon as its lists were read, for ever.
-  const broken = name === 'broken' && !String(method).endsWith('/list')
+  const broken = name in BROKEN && !String(method).endsWith('/list')
   if (broken || (!known && !(form.pings && method === 'ping'))) return refuse(form, id, response, place)
   if (form.sse) return sayBySse(place, { jsonrpc: '2.0', id, ...resultOf(place, message) }, response)
   response.writeHead(200, json).end(JSON.stringify({ jsonrpc: '2.0', id, ...resultOf(place, message) }))
@@ -151,7 +190,7 @@ beforeAll(async () => {
   base = `http://127.0.0.1:${(web.address() as AddressInfo).port}`
   const settings = { era: 'legacy', session: 'shared', passthroughHeaders: ['x-any'] }
   const mcpServers: Record<string, object> = {}
-  for (const name of [...Object.keys(FORMS), 'broken', 'own']) {
+  for (const name of [...Object.keys(FORMS), ...Object.keys(BROKEN), 'own']) {
     const transport = FORMS[name]?.sse ? 'sse' : 'streamable-http'
     mcpServers[name] = { url: `${base}/${name}`, ...settings, transport }
   }
@@ -226,14 +265,29 @@ test('a program that says that it is not initialized is started again, and the c
   expect(second).not.toBe(first)
 })
 
-test('a server that knows no session right after its handshake goes offline with that reason', async () => {
-  await online(admin, ['broken'])
-  const client = await admin.mcp('/mcp/broken')
-  const { message } = await until(async () => {
-    await failureOf(callText(client, 'act'))
-    const { state, reason } = await statusOf(admin, 'broken')
-    return state === 'offline' && reason
-  })
-  expect(message).toContain('has ended the session')
-  expect(message).toContain('Server not initialized')
+test.each(Object.entries(BROKEN).filter(([name]) => extent(name !== 'broken-202', true)))(
+  'a server that knows no session right after its handshake goes offline with that reason: %s',
+  async (name, { says }) => {
+    await online(admin, [name])
+    const client = await admin.mcp(`/mcp/${name}`)
+    const { message } = await until(async () => {
+      await failureOf(callText(client, 'act'))
+      const { state, reason } = await statusOf(admin, name)
+      return state === 'offline' && reason
+    })
+    expect(message).toContain('has ended the session')
+    expect(message).toContain(says)
+  },
+)
+
+test('a tool that always fails with a status costs few checks, and ends no session', async () => {
+  const name = 'http-421'
+  const client = await admin.mcp(`/mcp/${name}`)
+  await callText(client, 'act')
+  const place = placeOf(name)
+  const { initialized, pings } = place
+  for (let call = 0; call < 30; call += 1) await failureOf(callText(client, 'gateway'))
+  expect(place.initialized).toBe(initialized)
+  expect(place.pings - pings).toBeLessThanOrEqual(20)
+  await callText(client, 'act')
 })

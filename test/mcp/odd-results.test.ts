@@ -200,6 +200,34 @@ test('a list that is null or comes alone is read; an answer without one is named
   }
 })
 
+test('lists of a server whose capabilities are missing or in another form are read, with a warning', async () => {
+  const counts = (tools: number, prompts: number, resources: number) => ({ tools, prompts, resources })
+  const forms: Readonly<Record<string, [capabilities: string, counts: object, isWarned: boolean]>> = {
+    absent: ['absent', counts(2, 1, 1), true],
+    null: ['null', counts(2, 1, 1), true],
+    empty: ['[]', counts(2, 1, 1), true],
+    word: ['true', counts(2, 1, 1), true],
+    names: ['["tools"]', counts(2, 0, 0), false],
+    others: ['{"prompts":{}}', counts(2, 1, 0), true],
+    off: ['{"tools":null,"resources":[]}', counts(2, 0, 0), true],
+  }
+  for (const ERA of ['legacy', 'modern'])
+    for (const [name, [CAPABILITIES, expected, isWarned]] of Object.entries(forms)) {
+      if (ERA === 'modern' && name !== 'null') continue
+      await admin.ok('POST', '/api/servers', { name, ...sharedFixture('odd-forms', { CAPABILITIES, ERA }), era: ERA })
+      await online(admin, [name])
+      const status = await admin.ok('GET', `/api/servers/${name}`)
+      expect([name, status.status.counts]).toEqual([name, expect.objectContaining(expected)])
+      expect(status.status.reason).toBeUndefined()
+      const { warnings } = await admin.ok('GET', `/api/servers/${name}/tools`)
+      expect([name, warnings.join().includes('declares no capability "tools"')]).toEqual([name, isWarned])
+      const client = await admin.mcp(`/mcp/${name}`)
+      expect(client.getServerCapabilities()?.tools).toBeDefined()
+      expect((await client.listTools()).tools.map(tool => tool.name)).toEqual(['say', 'seen'])
+      await admin.ok('DELETE', `/api/servers/${name}`)
+    }
+}, 60_000)
+
 test('an output schema that clients cannot compile costs no list', async () => {
   const listed = (a: unknown, at: number) => ({
     ...{ name: `t${at}`, inputSchema: { type: 'object' } },

@@ -41,6 +41,7 @@ test.each(FORMS)('a program may print a banner and hundreds of lines before an a
   const pid = await callText(client, 'pid')
   for (let call = 0; call < 3; call += 1) expect(await callText(client, 'print')).toBe(pid)
   expect(await callText(client, 'glue')).toBe(pid)
+  expect(await callText(client, 'paint')).toBe(pid)
   expect(await callText(client, 'pid')).toBe(pid)
   expect((await statusOf(admin, form)).reason).toBeUndefined()
 })

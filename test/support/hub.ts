@@ -132,11 +132,9 @@ export class Hub {
     return client
   }
 
-  /** Lines of the log about unhandled errors, in the main thread and in workers. */
+  /** Lines of the log about errors that the hub left unhandled, in the main thread and in workers. */
   unhandled(): string[] {
-    return this.#log.text
-      .split('\n')
-      .filter(line => /unhandled rejection|uncaught exception|error: internal/i.test(line))
+    return this.#log.text.split('\n').filter(isUnhandled)
   }
 
   /**
@@ -178,6 +176,14 @@ export class Hub {
     this.#process.kill('SIGKILL')
     await this.#process.exited
   }
+}
+
+/** What the hub itself writes. A message with an error of a server, which may have these words, begins with other ones. */
+const UNHANDLED = /^(?:unhandled rejection|uncaught exception|error: internal: )/i
+
+function isUnhandled(line: string): boolean {
+  const message = /^\{.*"message":"((?:[^"\\]|\\.)*)/.exec(line)?.[1]
+  return UNHANDLED.test(message ?? line)
 }
 
 /** Starts {@link HUB_MAIN} on a free port and waits for its address. */

@@ -88,6 +88,10 @@ export function serverWarning({
       'It sends text that is no MCP message, which the hub skips. Tell its author: a program writes logs to standard error, not to standard output. The first was: {detail}',
       { detail: message.slice(message.indexOf(' was: ') + 6) },
     )
+  if (code === 'transport_deviates')
+    return t('It deviates from MCP, and the hub takes it all the same. Tell its author: {detail}', {
+      detail: message.slice(message.indexOf(' author: ') + 9),
+    })
   if (code === 'wrong_form')
     return t('It is written in a form that does not work here, or not well: {detail}', { detail: message })
   if (code === 'one_connection_only')

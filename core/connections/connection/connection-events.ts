@@ -55,5 +55,7 @@ export interface ConnectionEvents {
   malformed?(detail: string, count: number): void
   /** The first text over the connection that is no JSON-RPC, such as a log line on standard output. */
   stray?(line: string): void
+  /** The server deviates from its transport, in a way that the hub takes. */
+  deviates?(how: string): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
 }

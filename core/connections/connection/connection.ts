@@ -239,6 +239,8 @@ export class Connection implements PortClient, CallHome {
         return this.#events.malformed?.(message.detail, message.count)
       case 'stray':
         return this.#events.stray?.(message.line)
+      case 'deviates':
+        return this.#events.deviates?.(message.how)
       case 'write':
         return this.child?.relay?.write(message.text)
       case 'end':

@@ -3,6 +3,7 @@ import type { ServerRecord } from '../../contract/records.ts'
 import type { ConnectionEvents } from '../connection/connection-events.ts'
 import type { ServerContext } from './server-context.ts'
 
+const MOST_DEVIATIONS = 4
 const LOGGED_CHARACTERS = 4_000
 const LOGGER_CHARACTERS = 200
 
@@ -11,10 +12,10 @@ const LOGGER_CHARACTERS = 200
  * `hears`: it belongs to one client, which gets log messages too.
  */
 export function upstreamNotices(
-  { bus, log, records, redact, stray }: ServerContext,
+  { bus, log, records, redact, stray, deviations }: ServerContext,
   record: () => ServerRecord,
   own?: { readonly key: string; readonly hears: boolean },
-): Pick<ConnectionEvents, 'notification' | 'said' | 'log' | 'malformed' | 'stray'> {
+): Pick<ConnectionEvents, 'notification' | 'said' | 'log' | 'malformed' | 'stray' | 'deviates'> {
   return {
     said: params => {
       const { id: serverId, ownerId, name } = record()
@@ -44,6 +45,12 @@ export function upstreamNotices(
         ownerId,
         line,
       })
+    },
+    deviates: how => {
+      if (deviations.has(how) || deviations.size >= MOST_DEVIATIONS) return
+      deviations.add(how)
+      const { id: serverId, ownerId, name } = record()
+      log.info(`A server deviates from MCP, which is taken all the same: ${how}`, { server: name, serverId, ownerId })
     },
     log: (level, message) => {
       const { id: serverId, ownerId, name } = record()

@@ -37,7 +37,7 @@ export class ManagedServer {
 
   constructor(record: ServerRecord, shared: SharedContext, stored: StoredHead | undefined) {
     const redact = (text: string): string => visibleText(shared.redactors.of(record.id).text(text))
-    const context = { ...shared, redact, stray: {} }
+    const context = { ...shared, redact, stray: {}, deviations: new Set<string>() }
     this.#record = record
     this.#stored = stored
     this.#parts = createParts(context, () => this.#record, record.enabled && mayRun(record))
@@ -200,7 +200,7 @@ export class ManagedServer {
       connections: { ...own, shared: (this.#parts.slots.base.connection ? 1 : 0) + face },
       ...sessionStatus(
         this.#record,
-        this.#parts.context.stray.first,
+        this.#parts.context,
         // The legacy side is the one that sends server requests over its connection.
         this.older.spoken ? this.older.asking : this.#parts.asking,
         this.#parts.slots.refused,

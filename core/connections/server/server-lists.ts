@@ -192,7 +192,7 @@ export class ServerLists {
     this.#catalog = {
       ...items,
       ...(refused ? { refused: QUOTA } : {}),
-      ...handshakeOf(opened),
+      ...withForgotten(handshakeOf(opened), items),
       ...(transport === undefined ? {} : { transport }),
       readAt: new Date().toISOString(),
       ...(read.instances ? { instances: read.instances } : {}),
@@ -205,6 +205,18 @@ export class ServerLists {
 }
 
 /** The members of the server's handshake result that a catalogue holds. */
+/** Adds the capabilities that the server did not declare, and of which it has items: clients ask for nothing else. */
+function withForgotten(
+  handshake: ReturnType<typeof handshakeOf>,
+  items: Readonly<Record<ListKind, readonly CatalogItem[]>>,
+): ReturnType<typeof handshakeOf> {
+  const listed = LIST_KINDS.filter(kind => items[kind].length > 0).map(kind => LISTS[kind].capability)
+  const forgotten = listed.filter(capability => handshake.capabilities[capability] === undefined)
+  if (forgotten.length === 0) return handshake
+  const added = Object.fromEntries(forgotten.map(capability => [capability, {}]))
+  return { ...handshake, capabilities: { ...handshake.capabilities, ...added } }
+}
+
 function handshakeOf({ capabilities, serverInfo, instructions, protocolVersion, askedVersion }: OpenedMessage) {
   return {
     ...{ capabilities, serverInfo, ...(instructions === undefined ? {} : { instructions }), protocolVersion },

@@ -3,6 +3,7 @@ import type { ServerRecord } from '../../contract/records.ts'
 import type { ServerSession, ServerStatus, ServerWarning } from '../../domain/server/status.ts'
 import { asksCallers, scopeOf } from '../../domain/session-scope.ts'
 import type { UpstreamFace } from '../api.ts'
+import type { ServerContext } from './server-context.ts'
 
 /** Tool names in a warning; the tool list of a client with the capabilities has all. */
 const NAMED = 50
@@ -10,8 +11,7 @@ const NAMED = 50
 /** Describes who shares a connection to a server and why, and which features clients may miss because of it. */
 export function sessionStatus(
   record: Pick<ServerRecord, 'session' | 'config'>,
-  /** The first text from the server that is no MCP message. */
-  stray: string | undefined,
+  { stray, deviations }: Pick<ServerContext, 'stray' | 'deviations'>,
   face: UpstreamFace,
   /** Why some sessions use the shared connection instead of their own, if any do. */
   refused: string | undefined,
@@ -32,8 +32,12 @@ export function sessionStatus(
     const message = 'Its certificate is not checked (tls.insecure): somebody on the way can read and change everything'
     warnings.push({ code: 'tls_unchecked', message })
   }
-  if (stray !== undefined) {
-    const message = `It sends text that is no MCP message, which the hub skips. Tell its author: a program writes logs to standard error, not to standard output. The first was: ${stray}`
+  if (deviations.size > 0) {
+    const message = `It deviates from MCP, and the hub takes it all the same. Tell its author: ${[...deviations].join('; ')}`
+    warnings.push({ code: 'transport_deviates', message })
+  }
+  if (stray.first !== undefined) {
+    const message = `It sends text that is no MCP message, which the hub skips. Tell its author: a program writes logs to standard error, not to standard output. The first was: ${stray.first}`
     warnings.push({ code: 'stray_output', message })
   }
   if (face.single) {

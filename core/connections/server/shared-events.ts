@@ -12,6 +12,7 @@ export function sharedEvents(
 ): Omit<ConnectionEvents, 'opened' | 'unusable' | 'ended'> {
   const { context, record, slots, latency, health, lists, asking } = parts
   context.stray.first = undefined
+  context.deviations.clear()
   return {
     lost: (call, how, reason) => slots.lost(call, how, reason),
     input: (call, text) => slots.input(call, text),

@@ -49,6 +49,8 @@ export function cleaned(message: FromWorker, redact: Redact): FromWorker {
       return { ...message, detail: text(message.detail) }
     case 'stray':
       return { ...message, line: cutShort(text(message.line), STRAY_SHOWN) }
+    case 'deviates':
+      return { ...message, how: text(message.how) }
     case 'health': {
       const { error } = message.report
       if (!error) return message

@@ -46,6 +46,7 @@ export const SERVER_WARNINGS = [
   'health_path_missing',
   'tls_unchecked',
   'stray_output',
+  'transport_deviates',
   'wrong_form',
 ] as const
 

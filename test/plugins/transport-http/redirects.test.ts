@@ -48,7 +48,7 @@ async function mounted({ moved, call, get }: Options = {}): Promise<RawServer> {
 const asked = ({ requests }: RawServer): string[] => requests.map(request => request.split(' ').slice(0, 2).join(' '))
 
 describe('a server that is mounted at /mcp/ and configured as /mcp', () => {
-  test.each(['307 Temporary Redirect', '308 Permanent Redirect'])(
+  test.each(['307 Temporary Redirect', '308 Permanent Redirect', '301 Moved Permanently', '302 Found'])(
     'works at %s, and calls go there once',
     async head => {
       const server = await mounted({ moved: () => `${head}\r\nlocation: ${server.url}/` })
@@ -139,7 +139,11 @@ describe('a server that is mounted at /mcp/ and configured as /mcp', () => {
 
 test('a POST that is led elsewhere fails with what to do, and nothing goes there', async () => {
   const elsewhere = await mounted()
-  for (const head of [`307 x\r\nlocation: ${elsewhere.url}`, '302 x\r\nlocation: /mcp/', '303 x\r\nlocation: /mcp/']) {
+  for (const head of [
+    `307 x\r\nlocation: ${elsewhere.url}`,
+    '302 x\r\nlocation: /other/',
+    '303 x\r\nlocation: /mcp/',
+  ]) {
     const server = await mounted({ moved: () => head })
     await using open = await openLink(server.url, { authorization: 'Bearer t0ken' })
     const failure = await open.initialize().catch((error: unknown) => error)

@@ -74,16 +74,27 @@ describe('HTTP with server-sent events', () => {
   })
 
   test.each([
-    ['another port', () => 'http://127.0.0.1:1/messages'],
-    ['another host', () => 'http://example.com/messages'],
-    ['a host without a scheme', () => '//example.com/messages'],
-    ['another scheme', (origin: string) => origin.replace('http:', 'https:')],
     ['a user name', (origin: string) => `${origin.replace('//', '//user:pass@')}/messages`],
     ['no address at all', () => 'http://'],
+    ['no address over HTTP', () => 'file:///etc/passwd'],
+    ['JSON without an address', () => '{"session":1}'],
+    ['an address that is too long', () => `/${'x'.repeat(10_000)}`],
   ])('refuses an endpoint with %s, and posts nothing', async (_what, endpoint) => {
     await using server = await sseServer({ endpoint: (_session, origin) => endpoint(origin) })
     expect(await refusalOf(server)).toMatchObject({ code: 'upstream_protocol' })
     expect(server.seen.map(({ method }) => method)).toEqual(['GET'])
+  })
+
+  test.each([
+    ['another port', () => 'http://127.0.0.1:1/messages?sessionId=1'],
+    ['another host', () => 'http://example.com/messages?sessionId=1#part'],
+    ['a host without a scheme', () => '//example.com/messages?sessionId=1'],
+    ['another scheme', (origin: string) => `${origin.replace('http:', 'https:')}/messages?sessionId=1`],
+  ])('posts to its own origin where the endpoint has %s', async (_what, endpoint) => {
+    await using server = await sseServer({ endpoint: (_session, origin) => endpoint(origin) })
+    await using link = await open(server)
+    await link.initialize()
+    expect(server.seen[1]?.url).toBe('/messages?sessionId=1')
   })
 
   test('takes an endpoint written as a whole address or relative to the stream', async () => {

@@ -1,7 +1,7 @@
 /**
  * Stdio: answers in forms that MCP does not have, selected by the caller: the argument `result` of the tool `say`, and the texts
  * after `odd://` (resource) and in the argument `result` of the prompt `say`, are the JSON of the result. `seen` returns the
- * last request unchanged. ERA=modern: 2026-07-28. INFO, CAPABILITIES and LISTED (tools) replace parts of the handshake and the
+ * last request unchanged. ERA=modern: 2026-07-28. INFO, CAPABILITIES (`absent`: no such member) and LISTED (tools) replace parts of the handshake and the
  * list; PAGES are the results of tools/list by the JSON of the cursor, `null` for the first.
  */
 import { type Message, onMessages, say, sendError, sendResult, sendText, tool } from './lines.ts'
@@ -11,8 +11,9 @@ const TOOLS = LISTED
   ? JSON.parse(LISTED)
   : [tool('say', 'Answers as it is told', { result: {} }), tool('seen', 'The last request')]
 const serverInfo = INFO ? JSON.parse(INFO) : { name: 'odd-forms', version: '1.0.0' }
+const DECLARED = CAPABILITIES === 'absent' ? undefined : JSON.parse(CAPABILITIES ?? 'null')
 const capabilities = CAPABILITIES
-  ? JSON.parse(CAPABILITIES)
+  ? DECLARED
   : { tools: {}, prompts: {}, resources: {}, completions: {}, experimental: null }
 const FIXED: Readonly<Record<string, object>> = {
   initialize: { protocolVersion: '2025-11-25', capabilities, serverInfo, instructions: null, _meta: null },

@@ -1,7 +1,7 @@
 /**
  * Supports only VERSIONS (separated by commas, the newest first) and rejects every other one as REFUSE says: `list` (JSON-RPC
- * error with `data.supported`), `silent` (without a list), `exit` (the same, and the program ends). ANSWER replaces the version
- * in the answer. Stdio, or HTTP with BY=http, where `status` rejects with 400 and a text. `asked`: all requested versions in
+ * error with `data.supported`), `silent` (without a list), `internal` (-32603), `exit` (as `silent`, and the program ends). ANSWER replaces the version
+ * in the answer. Stdio, or HTTP with BY=http, where `status` rejects with STATUS (default 400) and a text. `asked`: all requested versions in
  * order, kept in the file ASKED if it is set.
  */
 import { appendFileSync, readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onMessages, say } from './lines.ts'
 
-const { VERSIONS = '2024-11-05', REFUSE = 'list', ANSWER, BY = 'stdio', ASKED = '' } = process.env
+const { VERSIONS = '2024-11-05', REFUSE = 'list', ANSWER, BY = 'stdio', ASKED = '', STATUS = '400' } = process.env
 const versions = VERSIONS.split(',')
 
 interface Request {
@@ -33,6 +33,7 @@ function answer({ id, method, params }: Request): object {
       serverInfo: { name: 'old', version: '1' },
     })
   const data = REFUSE === 'list' ? { data: { supported: versions, requested: asked } } : {}
+  if (REFUSE === 'internal') return { jsonrpc: '2.0', id, error: { code: -32_603, message: 'Internal error' } }
   return { jsonrpc: '2.0', id, error: { code: -32_602, message: 'Unsupported protocol version', ...data } }
 }
 
@@ -54,7 +55,7 @@ else {
     if (message.id === undefined) return response.writeHead(202).end()
     const said = answer(message)
     if ('error' in said && message.method === 'initialize' && REFUSE === 'status')
-      return response.writeHead(400, { 'content-type': 'text/plain' }).end('Bad protocol version')
+      return response.writeHead(Number(STATUS), { 'content-type': 'text/plain' }).end('Bad protocol version')
     const status = 'error' in said && message.method === 'initialize' ? 400 : 200
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(said))
   })

@@ -1,7 +1,7 @@
 /**
  * Stdio: prints text that is not an MCP message to standard output. BANNER: lines before anything else, by BANNER_FORM `text` or
  * `json`. Tools: `print` writes `count` lines before its answer; `glue` writes text without a line end right before its answer;
- * `rest` prints from then on ten lines every 50 ms; `pid` is quiet.
+ * `paint` writes its answer in a colour, with text behind it; `rest` prints from then on ten lines every 50 ms; `pid` is quiet.
  */
 import { handleBasics, onMessages, sendText, tool } from './lines.ts'
 
@@ -18,7 +18,7 @@ const print = (count: number): void => {
 
 print(Number(process.env.BANNER ?? 0))
 
-const TOOLS = ['print', 'glue', 'rest', 'pid'].map(name => tool(name, name, { count: { type: 'number' } }))
+const TOOLS = ['print', 'glue', 'paint', 'rest', 'pid'].map(name => tool(name, name, { count: { type: 'number' } }))
 
 onMessages(message => {
   if (handleBasics(message, 'printing', TOOLS)) return
@@ -26,5 +26,10 @@ onMessages(message => {
   if (name === 'print') print(count)
   if (name === 'glue') process.stdout.write('Working... done ')
   if (name === 'rest') setInterval(print, 50, 10)
+  if (name === 'paint') {
+    const result = { content: [{ type: 'text', text: String(process.pid) }] }
+    const answer = JSON.stringify({ id: message.id, jsonrpc: '2.0', result })
+    return void process.stdout.write(`\u001b[32mINFO ${answer}\u001b[0m done\n`)
+  }
   sendText(message.id, String(process.pid))
 })

@@ -51,12 +51,7 @@ test('readMessages() tells results, errors, requests, notifications and faults a
     'notification',
     'result',
   ])
-  for (const bad of [
-    'hello',
-    '5',
-    '{"jsonrpc":"1.0","id":1,"result":{}}',
-    '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}',
-  ]) {
+  for (const bad of ['hello', '5', '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}']) {
     expect(kinds(bad)).toEqual(['bad'])
   }
   expect(readMessages('{"jsonrpc":"2.0","id":4,"result":{"a":}}')[0]).toMatchObject({ kind: 'bad', id: 4 })
@@ -87,7 +82,31 @@ test('readMessages() says what is wrong with an error that no client could read'
 test('readMessages() takes a line of a log for no answer, whatever numbers it has', () => {
   for (const line of ['{"id":3,"level":30,"msg":"ready"}', 'INFO {"id": 3} ready', '{"level":30,"id":3'])
     expect(readMessages(line)).toEqual([{ kind: 'bad', detail: expect.any(String), stray: line }])
-  expect(readMessages('{"id":3,"result":{}}')[0]).toMatchObject({ kind: 'bad', id: 3 })
+  expect(readMessages('{"id":3,"result":{}}')[0]).toMatchObject({ kind: 'result', id: 3, isUnversioned: true })
+  expect(readMessages('{"id":3,"level":30,"error":"full"}')[0]).toMatchObject({ kind: 'bad', id: 3 })
+})
+
+test.each<[string, string, string[]]>([
+  ['in the colours of a terminal', '\u001b[32m{"jsonrpc":"2.0","id":3,"result":{}}\u001b[0m', ['bad', 'result', 'bad']],
+  ['before other text', '{"jsonrpc":"2.0","id":3,"result":{"a":"}"}} done.', ['result', 'bad']],
+  ['before a zero byte', '{"result":{},"id":3,"jsonrpc":"2.0"}\0', ['result', 'bad']],
+  ['in another order behind text', 'LOG: {"id":3,"jsonrpc":"2.0","result":{}}', ['bad', 'result']],
+  [
+    'before another message',
+    '{"jsonrpc":"2.0","id":3,"result":{}}{"jsonrpc":"2.0","method":"n"}',
+    ['result', 'notification'],
+  ],
+  [
+    'as an error between text',
+    '> {"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"m"}} <',
+    ['bad', 'error', 'bad'],
+  ],
+  ['as a request that a log line repeats', 'got {"jsonrpc":"2.0","id":3,"method":"ping"} from x', ['bad']],
+  ['without its version', 'sent {"id":3,"result":{}} to x', ['bad']],
+  ['behind one without an end', 'got {"id":3, then {"jsonrpc":"2.0","id":3,"result":{}}', ['bad', 'result']],
+  ['without an end', 'sent {"jsonrpc":"2.0","id":3,"result":{', ['bad']],
+])('readMessages() reads a message %s', (_where, text, kinds) => {
+  expect<string[]>(readMessages(text).map(({ kind }) => kind)).toEqual(kinds)
 })
 
 test('a result that spans lines is passed on without raw line ends and with its numbers as written', () => {

@@ -47,7 +47,6 @@ test('answers with ids as texts, or with a null beside what applies, are answers
 })
 
 for (const [what, initialize, said] of [
-  ['has no "jsonrpc"', INITIALIZE.replace('"jsonrpc":"2.0",', ''), 'a message without "jsonrpc"'],
   ['is cut off', '{"jsonrpc":"2.0","id":ID,"result":{"prot', 'a line that is not JSON'],
   ['is an error without a code', '{"jsonrpc":"2.0","id":ID,"error":{"message":"no key"}}', 'no key'],
 ] as const) {

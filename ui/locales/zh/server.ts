@@ -348,6 +348,8 @@ export const server: Readonly<Record<string, string>> = {
   'The server has no such path for health checks, and is checked without it: {detail}':
     '服务器没有这个健康检查路径，检查时不再使用它：{detail}',
   'Some sessions share its connection and cannot be asked: {detail}': '部分会话共用其连接，无法被反问：{detail}',
+  'It deviates from MCP, and the hub takes it all the same. Tell its author: {detail}':
+    '它偏离了 MCP 规范，Hub 仍照常使用。请告知其作者：{detail}',
   'It sends text that is no MCP message, which the hub skips. Tell its author: a program writes logs to standard error, not to standard output. The first was: {detail}':
     '它发送了不是 MCP 消息的文本，Hub 已跳过。请告知其作者：程序应将日志写入标准错误，而不是标准输出。第一条是：{detail}',
   'It is written in a form that does not work here, or not well: {detail}': '其写法在此处无法使用或不合适：{detail}',

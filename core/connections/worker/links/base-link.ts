@@ -1,5 +1,5 @@
 import { type ErrorCode, HubError, type WireError } from '../../../contract/errors.ts'
-import { LIST_KINDS } from '../../../domain/mcp-methods.ts'
+import { LIST_CAPABILITIES, LIST_KINDS, type ListCapability } from '../../../domain/mcp-methods.ts'
 import type { TransportDefinition } from '../../../transport-kit/definition.ts'
 import type { FailureForm, ResultStyle } from '../../protocol/frames.ts'
 import type { LinkLimits, ListKind, Liveness as LivenessLimits, OpenMessage } from '../../protocol.ts'
@@ -18,6 +18,9 @@ const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'upstream_tls_error',
   'proxy_failed',
 ])
+
+/** Capabilities that servers often have without declaring them. */
+const MOST_FORGOTTEN: readonly ListCapability[] = ['tools']
 
 /** True for an error of one exchange after which the upstream may be unreachable. */
 export function isUnreachable(code: ErrorCode): boolean {
@@ -161,7 +164,7 @@ export abstract class BaseLink implements UpstreamLink, Expiring {
 
   /** The upstream is ready: reports it, and reads the lists where they are wanted. */
   protected ready(
-    handshake: Handshake,
+    { isUndeclared = false, ...handshake }: Handshake,
     sinceMs: number,
     lists: Pick<LinkListsOptions, 'ask' | 'warnings' | 'listRequest'>,
   ): void {
@@ -171,7 +174,8 @@ export abstract class BaseLink implements UpstreamLink, Expiring {
     if (!this.options.catalog) return
     const { context, options } = this
     const { capabilities } = handshake
-    this.lists = new LinkLists({ ...lists, context, options, capabilities, open: () => this.open })
+    const undeclared = new Set(isUndeclared ? LIST_CAPABILITIES : MOST_FORGOTTEN)
+    this.lists = new LinkLists({ ...lists, context, options, capabilities, undeclared, open: () => this.open })
     this.refresh()
   }
 

@@ -5,6 +5,7 @@ import { cutShort } from '../../../domain/cut-short.ts'
 import { MODERN_VERSION, SERVER_INFO_KEY } from '../../../domain/era.ts'
 import { withExtension } from '../../../domain/tools/extensions.ts'
 import { envelope, passedCapabilities } from '../../modern-envelope.ts'
+import { readCapabilities } from './handshake-limits.ts'
 import type { Handshake } from './link-context.ts'
 
 /** The params of a request by the hub itself; `capabilities` are those of the clients for which it asks, `extensions` its own. */
@@ -34,7 +35,7 @@ export function readDiscovery(result: JsonValue): Handshake {
   return {
     protocolVersion: MODERN_VERSION,
     serverInfo: isJsonObject(serverInfo) ? serverInfo : {},
-    capabilities: isJsonObject(capabilities) ? capabilities : {},
+    ...readCapabilities(capabilities),
     ...(typeof instructions === 'string' ? { instructions } : {}),
     caching: cacheHint(result),
   }

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../config/limits.ts'
 import type { WireError } from '../../../contract/errors.ts'
-import { isJsonObject, type JsonObject } from '../../../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { cutBytes } from '../../../transport-kit/cut-text.ts'
 import { COMMON, flag, mend, text } from '../lists/keep.ts'
 import type { Handshake } from './link-context.ts'
@@ -23,6 +23,14 @@ export function withinLimits(handshake: Handshake): Handshake {
     ...(instructions === undefined ? {} : { instructions: cutInstructions(instructions, warnings) }),
   }
   return warnings.length > 0 ? { ...bounded, warnings } : bounded
+}
+
+/** The capabilities that a server declared; a list of names stands for an object with these members. */
+export function readCapabilities(value: JsonValue | undefined): Pick<Handshake, 'capabilities' | 'isUndeclared'> {
+  if (isJsonObject(value)) return { capabilities: value }
+  const names = Array.isArray(value) ? value.filter(name => typeof name === 'string') : []
+  if (names.length === 0) return { capabilities: {}, isUndeclared: true }
+  return { capabilities: Object.fromEntries(names.map(name => [name, {}])) }
 }
 
 /** Clients demand a version; a server without a name is presented as the hub. */

@@ -3,10 +3,17 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract
 import { cutShort } from '../../../domain/cut-short.ts'
 import { isRawNumber, parseExact } from '../../../domain/json/exact-json.ts'
 import { isDeeperThan } from '../../../domain/json/json-depth.ts'
+import { splitObjects } from '../embedded-json.ts'
 import { members } from '../members.ts'
 
+/** The part that all responses have. */
+interface Versioned {
+  /** True when the message lacks `"jsonrpc": "2.0"`. */
+  readonly isUnversioned?: boolean
+}
+
 /** A result as received. `text` is its JSON as written, without raw line ends. */
-export interface IncomingResult {
+export interface IncomingResult extends Versioned {
   readonly kind: 'result'
   readonly id: JsonValue
   readonly text: string
@@ -16,7 +23,7 @@ export interface IncomingResult {
 /** One received message by kind; `bad` is not valid JSON-RPC. */
 export type Incoming =
   | IncomingResult
-  | { readonly kind: 'error'; readonly id: JsonValue; readonly text: string }
+  | ({ readonly kind: 'error'; readonly id: JsonValue; readonly text: string } & Versioned)
   | {
       readonly kind: 'request'
       readonly id: JsonValue
@@ -26,8 +33,10 @@ export type Incoming =
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject | undefined }
   | BadIncoming
 
+type IncomingResponse = Extract<Incoming, { kind: 'result' | 'error' | 'bad' }>
+
 /** `id` is set when the invalid message can be matched to a request. */
-interface BadIncoming {
+interface BadIncoming extends Versioned {
   readonly kind: 'bad'
   readonly id?: number
   readonly detail: string
@@ -106,7 +115,8 @@ export function readMessages(text: string): readonly Incoming[] {
   const whole = parsedMessages(text)
   if (whole) return whole
   const { id } = idOfInvalid(text)
-  return id === undefined ? readBehind(text) : [{ kind: 'bad', detail: NOT_JSON, id }]
+  const read = readBehind(text)
+  return id === undefined || read.some(({ kind }) => kind !== 'bad') ? read : [{ kind: 'bad', detail: NOT_JSON, id }]
 }
 
 /** Undefined if the text is not JSON. */
@@ -121,12 +131,29 @@ function parsedMessages(text: string): readonly Incoming[] | undefined {
   return [classify(value, text)]
 }
 
-/** Reads the message behind a text without a line end, such as a progress line; without one, the whole is a stray line. */
+/**
+ * Reads the messages in a text with other parts, such as progress without a line end, or the colours of a terminal around a
+ * message. Without a message, the whole is a stray line.
+ */
 function readBehind(text: string): readonly Incoming[] {
-  const at = text.indexOf('{"jsonrpc"', 1)
-  const behind = at < 0 ? undefined : parsedMessages(text.slice(at))
-  if (behind) return [{ kind: 'bad', detail: NOT_JSON, stray: text.slice(0, at) }, ...behind]
-  return [{ kind: 'bad', detail: NOT_JSON, stray: text }]
+  const stray = (part: string): BadIncoming => ({ kind: 'bad', detail: NOT_JSON, stray: part })
+  const parts = splitObjects(text)
+  let isAny = false
+  const read = parts.map((part, at): Incoming => {
+    const message = part.isObject ? parsedMessages(part.text)?.[0] : undefined
+    if (!message || !isEmbedded(message, at === parts.length - 1)) return stray(part.text)
+    isAny = true
+    return message
+  })
+  return isAny ? read : [stray(text)]
+}
+
+/** True for a message that counts although its text has other parts. */
+function isEmbedded(message: Incoming, isLast: boolean): boolean {
+  // A log line that repeats a request of the hub often continues behind it.
+  if (message.kind === 'request') return isLast
+  if (message.kind === 'bad') return message.id !== undefined
+  return message.kind === 'notification' || message.isUnversioned !== true
 }
 
 function classify(value: JsonValue, text: string): Incoming {
@@ -136,7 +163,8 @@ function classify(value: JsonValue, text: string): Incoming {
   if (value.jsonrpc !== '2.0') {
     // A log line may have an id too.
     const answers = typeof id === 'number' && (value.result !== undefined || value.error !== undefined)
-    return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', ...(answers ? { id } : { stray: text }) }
+    if (!answers) return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', stray: text }
+    return { ...classifyResponse(id, value, text), isUnversioned: true }
   }
   if (typeof method === 'string') return classifyMethod(method, id, value.params, text)
   if (id === undefined) return { kind: 'bad', detail: 'a message with neither method nor id' }
@@ -161,7 +189,7 @@ function classifyMethod(
   return { kind: 'bad', detail: `a request "${cutShort(method, 80)}" whose id is neither text nor number` }
 }
 
-function classifyResponse(id: JsonValue, value: JsonObject, text: string): Incoming {
+function classifyResponse(id: JsonValue, value: JsonObject, text: string): IncomingResponse {
   const broken = typeof id === 'number' ? { id } : {}
   // Many libraries write the absent member as null.
   if (value.result !== undefined && (value.error === undefined || value.error === null)) {

@@ -10,6 +10,7 @@ import type { ResultStyle } from '../../protocol/frames.ts'
 import type { OpenMessage } from '../../protocol.ts'
 import { doubtOfError, doubtOfStatus, errorObject, SessionCheck } from '../session-check.ts'
 import type { TakenCall } from './call-table.ts'
+import { readCapabilities } from './handshake-limits.ts'
 import type { Incoming } from './incoming.ts'
 import type { Handshake, LinkContext } from './link-context.ts'
 import { McpLink } from './mcp-link.ts'
@@ -17,7 +18,7 @@ import { legacyResult } from './modern-results.ts'
 import { formOf, type ReadResult } from './result-forms.ts'
 import { ServerRequestTable } from './server-requests-table.ts'
 import { UpstreamNotices } from './upstream-notices.ts'
-import { DRAFT_VERSION, versionAfter } from './version-refusal.ts'
+import { readVersion, versionAfter } from './version-refusal.ts'
 
 /** The era with a handshake: one session, in which the upstream may send requests and notifications at any time. */
 export class LegacyLink extends McpLink {
@@ -89,7 +90,8 @@ export class LegacyLink extends McpLink {
       const params = initializeParams(attempt, this.context.version)
       try {
         const leftMs = Math.max(1, endMs - performance.now())
-        const handshake = readHandshake(await this.own.request('initialize', params, leftMs))
+        const result = await this.own.request('initialize', params, leftMs)
+        const handshake = readHandshake(result, how => this.deviates(how))
         return version === LATEST_LEGACY ? handshake : { ...handshake, askedVersion: version }
       } catch (error) {
         const next = nextAttempt(attempt, error)
@@ -218,21 +220,23 @@ function initializeParams({ version, capabilities }: Attempt, hubVersion: string
 }
 
 /** Reads the result of `initialize`; throws `upstream_protocol` when it cannot be used. */
-function readHandshake(result: JsonValue): Handshake {
+function readHandshake(result: JsonValue, deviates: (how: string) => void): Handshake {
   if (!isJsonObject(result)) throw new HubError('upstream_protocol', 'The server answered initialize with no object')
   const { serverInfo, capabilities, instructions } = result
-  const protocolVersion = result.protocolVersion === DRAFT_VERSION ? LEGACY_VERSIONS[0] : result.protocolVersion
-  if (typeof protocolVersion !== 'string' || !LEGACY_VERSIONS.some(known => known === protocolVersion)) {
-    const shown = cutShort(JSON.stringify(protocolVersion ?? null), 60)
+  const read = readVersion(result.protocolVersion)
+  const shown = cutShort(JSON.stringify(result.protocolVersion ?? null), 60)
+  const isNamed = isJsonObject(serverInfo) || isJsonObject(capabilities)
+  if (!read || (!read.isUsual && !isNamed)) {
     throw new HubError(
       'upstream_protocol',
       `The server answered initialize with protocol version ${shown}; the hub speaks ${LEGACY_VERSIONS.join(', ')}`,
     )
   }
+  if (!read.isUsual) deviates(`its answer to initialize has the protocol version ${shown}`)
   return {
-    protocolVersion,
+    protocolVersion: read.version,
     serverInfo: isJsonObject(serverInfo) ? serverInfo : {},
-    capabilities: isJsonObject(capabilities) ? capabilities : {},
+    ...readCapabilities(capabilities),
     ...(typeof instructions === 'string' ? { instructions } : {}),
   }
 }

@@ -16,4 +16,7 @@ export interface LinkContext {
 }
 
 /** The server's handshake result: identity, capabilities, instructions. */
-export type Handshake = Omit<OpenedMessage, 'type' | 'conn'>
+export interface Handshake extends Omit<OpenedMessage, 'type' | 'conn'> {
+  /** True when the server's capabilities are in no form that can be read: each list is asked for. */
+  readonly isUndeclared?: boolean
+}

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../contract/json.ts'
+import type { ListCapability } from '../../../domain/mcp-methods.ts'
 import type { ListKind, OpenMessage } from '../../protocol.ts'
 import type { Ask, ListRequest } from '../lists/catalog-reader.ts'
 import { KnownItems } from '../lists/list-parts.ts'
@@ -13,6 +14,8 @@ export interface LinkListsOptions {
   readonly options: Pick<OpenMessage, 'conn' | 'owner'>
   readonly ask: Ask
   readonly capabilities: JsonObject
+  /** Lists that are asked for although the server did not declare them. */
+  readonly undeclared: ReadonlySet<ListCapability>
   /** False once the link has ended: nothing is sent any more. */
   readonly open: () => boolean
   readonly listRequest?: ListRequest
@@ -25,12 +28,13 @@ export class LinkLists {
   readonly watch: ListWatch
   readonly #untaken = new Map<ListKind, (full: string | undefined) => void>()
 
-  constructor({ context, options, ask, capabilities, open, listRequest, warnings }: LinkListsOptions) {
+  constructor({ context, options, ask, capabilities, undeclared, open, listRequest, warnings }: LinkListsOptions) {
     const { conn, owner } = options
     this.watch = new ListWatch({
       reader: {
         ask,
         capabilities,
+        undeclared,
         ...(listRequest ? { listRequest } : {}),
         known: new KnownItems(),
         paces: context.paces,

@@ -27,6 +27,8 @@ const NEVER_USED = 'an answer under an id that the hub never used'
  * within this time would cut them off.
  */
 const ENDING_MS = 500
+/** Deviations of one connection from its transport that are reported. */
+const MOST_DEVIATIONS = 4
 
 /**
  * The upstream side of MCP over any transport of JSON-RPC texts, as far as both eras share it: ids, timeouts, results,
@@ -45,6 +47,7 @@ export abstract class McpLink extends BaseLink {
   readonly #health: LinkHealth
   #lastCallId = 0
   #saidForms = false
+  readonly #deviations = new Set<string>()
 
   constructor(options: OpenMessage, context: LinkContext) {
     super(options, context)
@@ -88,6 +91,7 @@ export abstract class McpLink extends BaseLink {
         closed: reason => this.end(reason),
         failed: (id, reason, options) => this.#failed(id, reason, options?.notSent === true),
         log: (level, message) => this.log(level, message),
+        deviates: how => this.deviates(how),
       })
       if (!this.opening) {
         await link.close()
@@ -243,11 +247,18 @@ export abstract class McpLink extends BaseLink {
   /** The upstream has answered the first request. */
   protected opened(_link: MessageLink, _handshake: Handshake): void {}
 
+  /** The server deviates from MCP in a way that is taken; each way is reported once. */
+  protected deviates(how: string): void {
+    if (this.#deviations.has(how) || this.#deviations.size >= MOST_DEVIATIONS) return
+    this.#deviations.add(how)
+    this.context.control({ type: 'deviates', conn: this.options.conn, how })
+  }
+
   #opened(link: MessageLink, handshake: Handshake, sinceMs: number): void {
     this.opened(link, handshake)
     const { listRequest } = this
     this.ready(handshake, sinceMs, {
-      ask: (method, params) => this.requestList(method, params, this.calls.timeoutMs),
+      ask: (method, params, timeoutMs = this.calls.timeoutMs) => this.requestList(method, params, timeoutMs),
       ...(listRequest ? { listRequest } : {}),
     })
   }
@@ -255,6 +266,7 @@ export abstract class McpLink extends BaseLink {
   #receiveOne(message: Incoming, related: number | undefined): boolean {
     // A stray line shows that the program runs, not that it serves.
     if (message.kind !== 'bad') this.liveness.heard(performance.now())
+    if ('isUnversioned' in message && message.kind !== 'bad') this.deviates('its answers lack "jsonrpc": "2.0"')
     switch (message.kind) {
       case 'result':
         if (isElsewhere(message.id, related)) return this.bad(OF_ANOTHER)

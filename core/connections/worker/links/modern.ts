@@ -261,6 +261,7 @@ export class ModernLink extends McpLink {
       {
         ask: (method, params) => this.requestList(method, params, this.calls.timeoutMs),
         capabilities: { tools: {} },
+        undeclared: new Set(),
         listRequest: this.listRequest,
         take: async () => undefined,
         known: new KnownItems(),

@@ -3,12 +3,29 @@ import { isJsonObject } from '../../../contract/json.ts'
 import { LEGACY_VERSIONS } from '../../../domain/era.ts'
 
 /** A draft of the first version, which early servers answer with; it has the same messages. */
-export const DRAFT_VERSION = '2024-10-07'
-/** Invalid params, and errors of HTTP transports that name no method: what servers answer to a version they do not know. */
-const INVALID: ReadonlySet<unknown> = new Set([-32_602, -32_600, -32_000])
+const DRAFT_VERSION = '2024-10-07'
+/** The version of a server that names none; HTTP takes the same one for messages without a header. */
+const UNNAMED_VERSION = '2025-03-26'
+/** Errors that servers answer to a version they do not know, also where their text does not say so. */
+const INVALID: ReadonlySet<unknown> = new Set([-32_602, -32_600, -32_603, -32_000])
+/** HTTP statuses of the same meaning. */
+const INVALID_STATUSES: ReadonlySet<unknown> = new Set([400, 406, 422, 426, 505])
 /** The errors of a server that speaks no legacy version. */
 const MODERN: ReadonlySet<unknown> = new Set([-32_020, -32_021, -32_022])
 const VERSION = /\b20\d\d-\d\d-\d\d\b/g
+/** A version in another notation, such as a number, or with a time. */
+const DATE = /(20\d\d)[-_./]?(\d\d)[-_./]?(\d\d)/
+
+/** The version that an answer to `initialize` names, and whether it is written as MCP demands; undefined for one that is unknown. */
+export function readVersion(value: unknown): { readonly version: string; readonly isUsual: boolean } | undefined {
+  const known = LEGACY_VERSIONS.find(version => version === value)
+  if (known !== undefined) return { version: known, isUsual: true }
+  if (value === DRAFT_VERSION) return { version: LEGACY_VERSIONS[0], isUsual: true }
+  const date = DATE.exec(String(value))
+  if (!date) return { version: UNNAMED_VERSION, isUsual: false }
+  const named = LEGACY_VERSIONS.find(version => version === date.slice(1).join('-'))
+  return named === undefined ? undefined : { version: named, isUsual: false }
+}
 
 /**
  * The version to ask with after `initialize` with `asked` was refused: the newest common one of those that the server
@@ -24,7 +41,7 @@ export function versionAfter(asked: string, { message, data }: HubError): string
   const { rpcCode, status } = data ?? {}
   if (MODERN.has(rpcCode)) return undefined
   const isAboutVersion =
-    status === 400 || (rpcCode !== undefined && INVALID.has(rpcCode)) || saysVersion(message, rpcCode)
+    INVALID_STATUSES.has(status) || (rpcCode !== undefined && INVALID.has(rpcCode)) || saysVersion(message, rpcCode)
   return isAboutVersion ? earlier[0] : undefined
 }
 

@@ -2,7 +2,7 @@ import { LIMITS } from '../../../config/limits.ts'
 import type { WireError } from '../../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import { type CacheHint, cacheHint, narrower } from '../../../domain/cache-hint.ts'
-import { LISTS, type ListKind } from '../../../domain/mcp-methods.ts'
+import { LISTS, type ListCapability, type ListKind } from '../../../domain/mcp-methods.ts'
 import { MOST_MARKS, marksOf } from '../../../secrets/hub-marks.ts'
 import { toWireError } from '../../../transport-kit/wire-error.ts'
 import type { ListEntry, ListsOutcome } from '../../protocol.ts'
@@ -13,6 +13,8 @@ import { type KnownItems, ListParts } from './list-parts.ts'
 import { ListScreen } from './list-screen.ts'
 
 const METHOD_NOT_FOUND = -32601
+/** Longest wait for a list that the server did not declare, in milliseconds: until it is over, the server is not online. */
+const UNDECLARED_MS = 3_000
 /** The longest time that a reading occupies the thread without a break. */
 const SLICE_MS = 5
 /** Pause between the slices of a large page, so that a reading uses at most half of a core. */
@@ -27,12 +29,19 @@ export interface ListRequest {
 }
 
 /** Sends a list request; a large result stays a `RawResult`. */
-export type Ask = (method: string, params: JsonObject | undefined) => Promise<JsonValue | RawResult>
+export type Ask = (
+  method: string,
+  params: JsonObject | undefined,
+  /** Default: the server's usual limit. */
+  timeoutMs?: number,
+) => Promise<JsonValue | RawResult>
 
 /** Settings and callbacks of one reading. */
 export interface ReaderOptions {
   readonly ask: Ask
   readonly capabilities: JsonObject
+  /** Lists of these capabilities are read although the server did not declare them: many servers forget to. */
+  readonly undeclared: ReadonlySet<ListCapability>
   readonly listRequest?: ListRequest
   /** Sends items to main and resolves when they were accepted; with a reason when no more of the list is. */
   readonly take: (kind: ListKind, entries: readonly ListEntry[]) => Promise<string | undefined>
@@ -92,10 +101,20 @@ async function readList(
   warnings: string[],
   cost: Cost,
 ): Promise<CacheHint | undefined> {
-  if (options.capabilities[LISTS[kind].capability] === undefined) return undefined
+  const { method, capability } = LISTS[kind]
+  const isDeclared = options.capabilities[capability] !== undefined
+  if (!isDeclared && !options.undeclared.has(capability)) return undefined
+  const reader = new ListReader(options, kind, warnings, cost, isDeclared ? undefined : UNDECLARED_MS)
   try {
-    return await new ListReader(options, kind, warnings, cost).read()
+    const hint = await reader.read()
+    if (!isDeclared && reader.kept > 0)
+      warnings.push(
+        `${method}: the server declares no capability "${capability}", and has ${reader.kept} items all the same, which are used`,
+      )
+    return hint
   } catch (error) {
+    // A server that declared none owes no answer.
+    if (!isDeclared && !(error instanceof TooMuchAtOnce)) return undefined
     // Many servers with resources have no templates and reject the method instead of leaving it out.
     if (isRpcError(error, METHOD_NOT_FOUND)) return undefined
     throw error
@@ -123,14 +142,21 @@ class ListReader {
   #hint: CacheHint = { ttlMs: Number.MAX_SAFE_INTEGER, cacheScope: 'public' }
   #sliceEndMs = 0
   #counted = 0
+  readonly #timeoutMs: number | undefined
 
-  constructor(options: ReaderOptions, kind: ListKind, warnings: string[], cost: Cost) {
+  constructor(options: ReaderOptions, kind: ListKind, warnings: string[], cost: Cost, timeoutMs: number | undefined) {
     this.#options = options
+    this.#timeoutMs = timeoutMs
     this.#kind = kind
     this.#warnings = warnings
     this.#cost = cost
     this.#screen = new ListScreen(kind, LISTS[kind].method, warnings, options.listRequest?.objection)
     this.#parts = new ListParts(kind, options.known, options.take)
+  }
+
+  /** Number of items so far. */
+  get kept(): number {
+    return this.#screen.kept
   }
 
   async read(): Promise<CacheHint> {
@@ -166,7 +192,7 @@ class ListReader {
     const { method } = LISTS[this.#kind]
     let result: JsonValue | RawResult
     try {
-      result = await ask(method, cursor === undefined ? undefined : { cursor })
+      result = await ask(method, cursor === undefined ? undefined : { cursor }, this.#timeoutMs)
     } catch (error) {
       if (cursor !== '') throw error
       this.#warnings.push(`${method}: the page behind an empty cursor cannot be read, so the list may be incomplete`)

@@ -23,6 +23,7 @@ function watching() {
         return { [method === 'resources/templates/list' ? 'resourceTemplates' : (method.split('/')[0] ?? '')]: [] }
       },
       capabilities: { tools: {}, prompts: {}, resources: {} },
+      undeclared: new Set(),
       take: async () => undefined,
       known: new KnownItems(),
       paces: new ListPaces(),
