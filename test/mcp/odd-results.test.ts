@@ -233,7 +233,7 @@ test('over REST a result is what the server wrote', async () => {
 })
 
 test('arguments in the forms of other protocols reach clients as schemas', async () => {
-  const schema = { type: 'object', properties: { city: { type: 'string' } } }
+  const schema = { type: 'object' as const, properties: { city: { type: 'string' } } }
   const forms = [
     { name: 'text', inputSchema: JSON.stringify(schema) },
     { name: 'capitals', inputSchema: { type: 'OBJECT', properties: { city: { type: 'STRING' } } } },
