@@ -55,7 +55,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['cli'],
     ['main'],
   ],
-  'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*'], ['client-file']],
+  'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*'], ['client-file', 'import']],
   'core/domain': [
     ['text'],
     ['*'],

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { codeOf } from '../config/atomic-write.ts'
-import { importDocument } from '../config/import-document.ts'
+import { importText } from '../config/import/document.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { quotedWords } from '../domain/text/quoted-words.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
@@ -20,8 +20,8 @@ patchbay import --list [--json]
 patchbay import --undo <id> [file] [--json]
 patchbay import --switch-on [file] [--from client] [--json]
 
-Takes over what a file, or standard input, holds: the settings of Claude Desktop, Cursor, VS Code, Windsurf, one entry of
-them, a command line or a URL; or the settings file of another hub with its users, servers, groups and access keys. It is
+Takes over what a file, or standard input, holds: the settings of Claude Desktop, Cursor, VS Code, Codex and other clients, one
+entry of them, an install link, a line such as "claude mcp add …", a command line or a URL; or the settings file of another hub with its users, servers, groups and access keys. It is
 done in one transaction: all that could be taken, or nothing.
 
   --from client        its file on this machine, such as cursor or codex
@@ -91,7 +91,7 @@ async function takeOver(io: CommandIo, values: Values, given: string | undefined
 async function wantedOf(io: CommandIo, values: Values, file: string | undefined): Promise<JsonObject> {
   const text = await readDocument(file, io)
   const passphrase = values['passphrase-stdin'] ? await readPassphrase(io) : undefined
-  return { ...choicesIn(values), document: documentOf(text, values), ...(passphrase ? { passphrase } : {}) }
+  return { ...choicesIn(values), document: await documentOf(text, values), ...(passphrase ? { passphrase } : {}) }
 }
 
 interface Choices {
@@ -109,7 +109,10 @@ function choicesIn({ answer = [], skip = [], replace = [], off = false, group }:
   return { answers: Object.fromEntries(answer.map(readAnswer)), choices, off, ...joined }
 }
 
-function documentOf(text: string, { owner, from }: { readonly owner?: string; readonly from?: string }): JsonValue {
+async function documentOf(
+  text: string,
+  { owner, from }: { readonly owner?: string; readonly from?: string },
+): Promise<JsonValue> {
   if (owner !== undefined) return withOwner(text, owner)
   return from === undefined ? readable(text) : onlyServers(text)
 }
@@ -265,8 +268,8 @@ function decoded(bytes: Uint8Array, file: string): string {
 }
 
 /** Converts to a settings file in which every server has this owner. Throws validation_failed, CommandError. */
-function withOwner(text: string, owner: string): JsonObject {
-  const { entries } = importDocument(text)
+async function withOwner(text: string, owner: string): Promise<JsonObject> {
+  const { entries } = await importText(text)
   const broken = entries.find(entry => entry.problem)
   if (broken?.problem) throw new CommandError(`Cannot read the entry "${broken.name}": ${broken.problem.message}`)
   return { mcpServers: Object.fromEntries(entries.map(({ name, body }) => [`${owner}::${name}`, body])) }

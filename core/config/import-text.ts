@@ -3,7 +3,8 @@ import type { JsonValue } from '../contract/json.ts'
 import { guardJson, JSON_PATH_CHARACTERS } from '../domain/json/json-guard.ts'
 import { scanShape } from '../domain/json/json-shape.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
-import { JsoncError, readJsonc } from './jsonc.ts'
+import { JsoncError } from './jsonc.ts'
+import { readLooseJson } from './loose-json.ts'
 
 /** Format of an imported file's text; JSON may have comments. */
 export type TextFormat = 'json' | 'toml' | 'yaml'
@@ -11,6 +12,8 @@ export type TextFormat = 'json' | 'toml' | 'yaml'
 /** The value of a text, or a sentence about why it has none. */
 export type TextValue = { readonly value: JsonValue } | { readonly problem: string }
 
+/** Most servers in one document; each is validated and saved separately. */
+export const MOST_ENTRIES = 500
 /** Longest JSON text that is read as a value. */
 export const JSON_CHARACTERS = 2 * 1024 * 1024
 /** Limit of characters for JSON with comments, TOML and YAML, whose parsers are slower: this much takes half a second. */
@@ -51,7 +54,7 @@ function json(text: string): JsonValue {
     value = JSON.parse(text) as JsonValue
   } catch {
     if (text.length > OTHER_CHARACTERS) throw new Unreadable('it is no JSON')
-    const read = readJsonc(text).value
+    const read = readLooseJson(text)
     guardJson(read, SERVER_JSON)
     return read
   }

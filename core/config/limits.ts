@@ -8,7 +8,7 @@ import { SECRET_COUNT } from '../domain/server/server-table.ts'
 import { PROCESS_BYTES } from '../domain/server/transport.ts'
 import { VARIABLE_COUNT } from '../domain/server/variables.ts'
 import { OPENAPI_LIMITS } from '../transport-kit/openapi-document.ts'
-import { MOST_ENTRIES } from './import-document.ts'
+import { MOST_ENTRIES } from './import-text.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB

@@ -289,7 +289,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       }),
       transports,
       config: { values: config, sources: Object.fromEntries(sources), written, live: LIVE_SETTINGS },
-      importDocument,
+      importDocument: moving.imports.servers,
       ...{ version: manifest.version, startedAtMs, draining: () => draining },
       checks: createHealthChecks({
         // A lost data folder is an error with PostgreSQL too: it contains the keys.

@@ -58,6 +58,7 @@ export function openMoving(parts: MovingParts): {
     imports: {
       plan: async (...request) => (await importService()).plan(...request),
       apply: async (...request) => (await importService()).apply(...request),
+      servers: async (...request) => (await importService()).servers(...request),
       list: async actor => (await importService()).list(actor),
       rollBack: async (actor, id) => (await importService()).rollBack(actor, id),
     },

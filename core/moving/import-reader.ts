@@ -1,11 +1,10 @@
-import { type ImportedEntry, placeInDocument } from '../config/import-document.ts'
-import { JSON_CHARACTERS, OTHER_CHARACTERS, type TextFormat, type TextValue } from '../config/import-text.ts'
-import { withOwnReferences } from '../config/shape/secret-references.ts'
-import { readServerEntry } from '../config/shape/server.ts'
+import { likeliestBlock } from '../config/import/blocks.ts'
+import { type ImportedEntry, placeInDocument } from '../config/import/entry.ts'
+import { JSON_CHARACTERS, OTHER_CHARACTERS } from '../config/import-text.ts'
 import { DuplicateEntry } from '../config/shape/settings.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
-import type { ImportedFile, ImportSource, NotCarried, ServerTemplates } from '../contract/points.ts'
+import type { NotCarried, ServerTemplates } from '../contract/points.ts'
 import type { UserActor } from '../contract/records.ts'
 import { guardJson, type JsonLimits } from '../domain/json/json-guard.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
@@ -17,17 +16,14 @@ import { isExport, readExport } from './import-export.ts'
 import { isHubDocument, namedIn, readHubDocument } from './import-hub.ts'
 import type { ImportContent, ImportItem } from './import-items.ts'
 import type { ImportOptions } from './import-scope.ts'
+import { type ImportSourceDeps, readBySource, type SourceContent, withNotCarried } from './import-sources.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 
 /** The functions that the reading of documents uses. */
-export interface ImportReaderDeps {
+export interface ImportReaderDeps extends ImportSourceDeps {
   readonly kinds: RecordKinds
-  /** By the program's name. */
-  sources(): ReadonlyMap<string, ImportSource>
   /** The form of servers' templates, while a plugin has it; without it they are not taken. */
   templates(): ServerTemplates | undefined
-  /** Parses a text, a long one in a thread. */
-  parseText(text: string, format: TextFormat, sender: string): Promise<TextValue>
   /** Reads the settings of a client, a command line or a URL in a thread. Throws `validation_failed`. */
   readDocument(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }>
 }
@@ -51,7 +47,8 @@ export class ImportReader {
 
   /** Throws `overloaded`, and `validation_failed` for a document that no reader understands or that is beyond a limit. */
   async read(document: JsonValue, actor: UserActor, options: ImportOptions): Promise<ImportContent> {
-    const value = typeof document === 'string' ? await this.#jsonOf(document, actor.userId) : guarded(document)
+    const text = typeof document === 'string' ? likeliestBlock(document) : document
+    const value = typeof text === 'string' ? await this.#jsonOf(text, actor.userId) : guarded(text)
     // Others are answered between walks: for a document of the largest size, each walk takes some tens of milliseconds.
     await nextTurn()
     if (value !== undefined && isHubDocument(value)) refuseTooMany(namedIn(value), actor)
@@ -61,7 +58,7 @@ export class ImportReader {
         ? await this.#passphrases.run(() => readExport(value, answers, passphrase, this.#exportParts()))
         : undefined) ??
       (value !== undefined && isHubDocument(value) ? hubContent(value, this.#deps.kinds) : undefined) ??
-      (await this.#fromSource(value ?? document, actor.userId)) ??
+      sourceContent(await readBySource(this.#deps, value ?? text, actor.userId)) ??
       clientContent((await this.#deps.readDocument(document, actor.userId)).entries, tooLong(document))
     refuseTooMany(content.items.length, actor)
     return { ...content, notCarried: firstNamed(content.notCarried) }
@@ -80,39 +77,16 @@ export class ImportReader {
     return { kinds: this.#deps.kinds.all(), templates: this.#deps.templates() }
   }
 
-  async #fromSource(document: JsonValue, sender: string): Promise<ImportContent | undefined> {
-    const read =
-      typeof document === 'string' ? document.slice(0, OTHER_CHARACTERS + 1).replace(/^\ufeff/, '') : document
-    for (const [source, reader] of this.#deps.sources()) {
-      const content = await this.#readBy(reader, read, sender).catch((error: unknown) => {
-        if (error instanceof HubError && error.status >= 500) throw error
-        const [line] = String(error instanceof Error ? error.message : error).split('\n')
-        throw refused(`The document is a file of ${reader.label}, and cannot be read: ${line?.slice(0, 300)}`)
-      })
-      if (content) return { source, ...content, warnings: [] }
-    }
-    return undefined
-  }
-
-  /** Undefined for a document that is none of its files. */
-  async #readBy(
-    reader: ImportSource,
-    document: JsonValue,
-    sender: string,
-  ): Promise<Pick<ImportContent, 'items' | 'notCarried'> | undefined> {
-    if (!reader.reads(document)) return undefined
-    const value = typeof document === 'string' ? await this.#parsed(document, reader, sender) : document
-    const file = await reader.read(value)
-    await nextTurn()
-    return sourceContent(file)
-  }
-
-  async #parsed(text: string, { format }: ImportSource, sender: string): Promise<JsonValue> {
-    if (text.length > OTHER_CHARACTERS) throw new Error(`it has more than ${OTHER_CHARACTERS} characters`)
-    if (format === undefined) return text
-    const read = await this.#deps.parseText(text, format, sender)
-    if ('problem' in read) throw new Error(read.problem)
-    return read.value
+  /** The servers of a document alone: what its program has beside them is named in their warnings. Throws as `read`. */
+  async servers(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }> {
+    const isText = typeof document === 'string'
+    // Longer texts are read in a thread alone.
+    if (isText && document.length > OTHER_CHARACTERS) return this.#deps.readDocument(document, sender)
+    const text = isText ? likeliestBlock(document) : document
+    const value = typeof text === 'string' ? await this.#jsonOf(text, sender) : text
+    const isOwn = value !== undefined && (isExport(value) || isHubDocument(value))
+    const content = isOwn ? undefined : await readBySource(this.#deps, value ?? text, sender)
+    return content ? { entries: withNotCarried(content) } : this.#deps.readDocument(document, sender)
   }
 }
 
@@ -156,27 +130,8 @@ function hubContent(...source: Parameters<typeof readHubDocument>): ImportConten
   }
 }
 
-function sourceContent({ servers, notCarried }: ImportedFile): Pick<ImportContent, 'items' | 'notCarried'> {
-  // A format of its own may nest deeper than JSON that came as JSON.
-  guardJson(
-    servers.map(({ body }) => body),
-    SERVER_JSON,
-  )
-  const items = servers.map(({ name, pointer, body, problem }): ImportItem => {
-    // Sources may use the names of other programs for fields, as their files do.
-    const read = readServerEntry(name, withOwnReferences(body))
-    const place = (inner: string) => inner.replace(/^#/, () => pointer)
-    const common = {
-      kind: 'server',
-      pointer,
-      name,
-      body: { name, ...read.body },
-      place,
-      warnings: read.warnings,
-    } as const
-    return problem === undefined ? common : { ...common, problem }
-  })
-  return { items, notCarried }
+function sourceContent(content: SourceContent | undefined): ImportContent | undefined {
+  return content && { ...clientContent(content.entries, []), source: content.source, notCarried: content.notCarried }
 }
 
 /** Only servers are read in the thread. */
@@ -190,7 +145,7 @@ function clientContent(entries: readonly ImportedEntry[], warnings: readonly str
     const { owner, ...body } = entry.body
     return {
       kind: 'server',
-      pointer: entry.place?.pointer ?? '#',
+      pointer: entry.place?.pointer ?? entry.problem?.pointer ?? '#',
       name: entry.name,
       ...(typeof owner === 'string' ? { owner } : {}),
       body,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Passwords } from '../auth/passwords.ts'
+import type { ImportedEntry } from '../config/import/entry.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { NotCarried } from '../contract/points.ts'
@@ -65,6 +66,8 @@ const MOST_VERIFIED = 20
  * was made does not fit.
  */
 export interface ImportService extends Planned<ImportRequest, ImportPlan, MadeImport> {
+  /** The servers of a document alone, by the same reader. Throws `validation_failed`, `overloaded`. */
+  servers(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }>
   /** The actor's imports of the last seven days, newest first. */
   list(actor: UserActor): Promise<readonly ImportRecord[]>
   /** Removes the things that an import has made, except those changed since. Throws `import_not_found`, `storage_busy`. */
@@ -115,6 +118,10 @@ export class Imports implements ImportService {
     const made = await this.#planned.apply(actor, planHash, request)
     await write(this.#deps.store, pruneImports)
     return made
+  }
+
+  servers(document: JsonValue, sender: string): Promise<{ readonly entries: readonly ImportedEntry[] }> {
+    return this.#reader.servers(document, sender)
   }
 
   list(actor: UserActor): Promise<readonly ImportRecord[]> {

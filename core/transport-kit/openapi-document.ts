@@ -93,6 +93,8 @@ function openApiVersion(document: JsonValue): OpenApiVersion {
   }
   const { openapi, swagger } = document
   const version = String(typeof openapi === 'object' ? '' : (openapi ?? swagger ?? ''))
+    .trim()
+    .replace(/^v(?=\d)/i, '')
   const found = openapi === undefined ? undefined : /^3(?:\.[0-2])?(?=\.|$)/.exec(version)?.[0]
   // A YAML document that writes 3.0 without quotes means the number 3.
   if (found === '3' && version === '3') return '3.0'
@@ -100,8 +102,20 @@ function openApiVersion(document: JsonValue): OpenApiVersion {
   if (found === '3.2') return '3.1'
   // A YAML document that writes 2.0 without quotes means the number 2.
   if (openapi === undefined && swagger !== undefined && /^2(\.0)?$/.test(version)) return '2.0'
+  const other = otherFormat(document)
+  if (other !== undefined) {
+    throw new HubError('openapi_unsupported', `This is ${other} and no OpenAPI document; export it as OpenAPI`)
+  }
   const what = version === '' ? 'names no version' : `says version ${JSON.stringify(version.slice(0, 32))}`
   throw new HubError('openapi_unsupported', `The OpenAPI document ${what}; 2.0, 3.0, 3.1 and 3.2 can be read`)
+}
+
+/** Another description of an API that people take for OpenAPI. */
+function otherFormat({ asyncapi, info, item, log, resourceType, __schema }: JsonObject): string | undefined {
+  if (asyncapi !== undefined) return 'an AsyncAPI document'
+  if (Array.isArray(item) && isJsonObject(info)) return 'a collection of Postman'
+  if (resourceType !== undefined || isJsonObject(log)) return 'a record of requests'
+  return __schema === undefined ? undefined : 'a schema of GraphQL'
 }
 
 function refuseKeys(value: JsonObject, place: OpenApiPlace): void {
@@ -136,7 +150,8 @@ export function documentServers(document: JsonObject): readonly string[] {
   const { host, basePath = '', schemes } = document
   if (document.swagger !== undefined) {
     const scheme = Array.isArray(schemes) && !schemes.includes('https') ? String(schemes[0] ?? 'https') : 'https'
-    return typeof host === 'string' ? [`${scheme}://${host}${basePath}`] : []
+    const path = typeof basePath === 'string' ? basePath.replace(/^(?=[^/])/, '/') : ''
+    return typeof host === 'string' ? [`${scheme}://${host}${path}`] : []
   }
   const places = [document, ...pathItems(document).flatMap(item => [item, ...Object.values(item).filter(isJsonObject)])]
   return places.flatMap(place => firstServer(place) ?? [])

@@ -38,7 +38,7 @@ async function parseYaml(text: string): Promise<JsonValue> {
   // Nesting and aliases are checked again for the whole document: an alias costs nothing before it is resolved.
   const limits = { schema: CORE_SCHEMA.withTags(mergeTag), maxDepth: 200, maxTotalMergeKeys: 100_000 }
   try {
-    return load(text, limits) as JsonValue
+    return load(text.replace(/\n(?:---|\.{3})\s*$/, '\n'), limits) as JsonValue
   } catch (cause) {
     if (!(cause instanceof YAMLException)) throw cause
     const { mark, reason } = cause

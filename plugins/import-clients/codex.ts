@@ -54,9 +54,16 @@ function bodyOf(entry: JsonObject): JsonObject {
     ...(headers === undefined ? {} : { headers }),
     ...(enabled === undefined ? {} : { enabled }),
     ...(timeout === undefined ? {} : { timeout: milliseconds(timeout) }),
+    ...startOf(entry),
     ...(only === undefined ? {} : { includeTools: only }),
     ...(off === undefined ? {} : { excludeTools: off }),
   }
+}
+
+/** `startup_timeout_sec`, or what it was called before. */
+function startOf({ startup_timeout_sec: seconds, startup_timeout_ms: ms }: JsonObject): JsonObject {
+  if (seconds !== undefined) return { startTimeout: milliseconds(seconds) }
+  return ms === undefined ? {} : { startTimeout: ms }
 }
 
 function headersOf(entry: JsonObject): JsonValue | undefined {

@@ -103,7 +103,11 @@ function fitting(
   const read = coerced(schema, own)
   // An argument without a place may be a misspelled one, which is then missing.
   const faults = findFaults(schema, read)
-  if (faults.length === 0) return { values: new Map(Object.entries(read)), dropped }
+  if (faults.length === 0) {
+    // A text "null" is null too, and a parameter that is null counts as absent.
+    const present = Object.entries(read).filter(([name, value]) => value !== null || name === 'body')
+    return { values: new Map(present), dropped }
+  }
   const extra = dropped.slice(0, MOST_SHOWN).map(at => ({ at, why: 'is not known' }))
   throw wrongArguments(tool, [...faults, ...extra])
 }

@@ -10,7 +10,7 @@ import { chooseOperations, listOperations, type Operation, shownOperation } from
 import { readParameters } from './parameters.ts'
 import type { OpenApiDocument } from './read-document.ts'
 import { CannotBuild, References } from './references.ts'
-import { LostResponses, type Responses, readResponses } from './responses.ts'
+import { LostParts, type Responses, readResponses } from './responses.ts'
 import { cut } from './schema-keywords.ts'
 import { Security } from './security.ts'
 import { type ToolParts, toolDefinition } from './tool.ts'
@@ -74,28 +74,32 @@ export async function buildCatalog(document: OpenApiDocument, config: OpenapiCon
   const budget = { nodes: MAX_NODES }
   const discriminators = new Discriminators(root)
   const kinds = discriminators.isEmpty ? undefined : { discriminators, budget: { nodes: MAX_KIND_NODES } }
-  const lost = new LostResponses()
+  const lost = new LostParts('A response')
+  const open = new LostParts('A part of the arguments')
   const pause = pauses()
   let text = 0
   for (const [index, operation] of operations.entries()) {
     if (!chosen.has(operation)) continue
     await pause()
+    const reasons: string[] = []
     try {
       const name = names[index] ?? ''
       const { tool, plan } = build(name, operation, {
         ...{ document, config, references, security, base, budget, kinds },
         lost: reason => lost.add(operation, reason),
+        open: reason => reasons.push(reason),
       })
       text += JSON.stringify(tool).length
       if (text > MAX_TEXT) throw new CannotBuild(`the definitions before it have ${MAX_TEXT} characters already`)
       tools.push(tool)
       plans.set(name, plan)
+      open.addAll(operation, reasons)
     } catch (error) {
       if (!(error instanceof CannotBuild)) throw error
       warnings.push(`${shownOperation(operation)} is left out: ${error.message}`)
     }
   }
-  warnings.push(...lost.warnings())
+  warnings.push(...open.warnings(), ...lost.warnings())
   if (tools.length > MANY_TOOLS) {
     warnings.unshift(`${tools.length} tools are more than most models handle well; choose some by "operations.include"`)
   }
@@ -119,6 +123,8 @@ interface Shared {
   readonly kinds: ToolParts['kinds']
   /** Called with the reason for each response that cannot be read. */
   readonly lost: (reason: string) => void
+  /** Called with the reason for each part of the arguments that takes any value. */
+  readonly open: (reason: string) => void
 }
 
 function build(
@@ -129,7 +135,7 @@ function build(
   const { references, budget, kinds } = shared
   if (operation.path.length > MAX_PATH) throw new CannotBuild(`its path is longer than ${MAX_PATH} characters`)
   const { definition } = operation
-  references.prove([definition.requestBody ?? null, ...operation.parameters])
+  references.proveButSchemas([definition.requestBody ?? null, ...operation.parameters], shared.open)
   const body = readBody(definition, { method: operation.method, version: shared.document.version, references })
   const responses = readResponses(definition, references, shared.lost)
   const proofs = shared.security.proofs(operation)

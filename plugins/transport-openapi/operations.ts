@@ -25,7 +25,7 @@ export function listOperations(root: JsonObject, references: References, warning
     const item = pathItem(path, value, references, warnings)
     if (!item) continue
     for (const method of OPERATION_METHODS) {
-      const definition = item[method]
+      const definition = item[method] ?? item[method.toUpperCase()]
       if (isJsonObject(definition)) found.push(operation(method, path, item, definition))
     }
     if (found.length > OPENAPI_LIMITS.operations) throw tooManyOperations(found.length)

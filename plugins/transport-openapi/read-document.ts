@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import { upgradeFromTwoToThree } from '@scalar/openapi-upgrader/2.0-to-3.0'
 import { type GuardedResponse, HubError, isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
 import {
@@ -60,10 +61,28 @@ async function bodyOf(response: GuardedResponse): Promise<string> {
     throw new HubError(refused ? 'authorization_required' : 'upstream_http_error', message, { data: { status } })
   }
   try {
-    return await response.text()
+    return textOf(await response.bytes())
   } catch (error) {
     if (isTooLong(error)) throw openApiTooLarge(OPENAPI_LIMITS.bytes)
     throw error
+  }
+}
+
+/** The text of a file: packed by gzip (`openapi.json.gz`), in UTF-16 with its mark, or in UTF-8. */
+function textOf(bytes: Uint8Array): string {
+  const [first, second] = bytes
+  if (first === 0x1f && second === 0x8b) return textOf(unpacked(bytes))
+  const isLittle = first === 0xff && second === 0xfe
+  const isBig = first === 0xfe && second === 0xff
+  return new TextDecoder(isLittle ? 'utf-16le' : isBig ? 'utf-16be' : 'utf-8').decode(bytes)
+}
+
+function unpacked(bytes: Uint8Array): Uint8Array {
+  try {
+    return gunzipSync(bytes, { maxOutputLength: OPENAPI_LIMITS.bytes })
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw openApiTooLarge(OPENAPI_LIMITS.bytes)
+    throw new HubError('openapi_unsupported', 'The OpenAPI document is a gzip file that cannot be unpacked', { cause })
   }
 }
 
@@ -89,7 +108,7 @@ function newerParts(root: JsonObject): readonly string[] {
 
 /** Converts Swagger 2.0; the converter changes its input. */
 function convert(root: JsonObject, url: string | undefined): OpenApiDocument {
-  const { schemes, consumes, produces } = root
+  const { schemes, consumes, produces, basePath } = root
   const own = url === undefined ? [] : [new URL(url).protocol.slice(0, -1)]
   const known = Array.isArray(schemes) ? schemes.filter(scheme => scheme === 'https' || scheme === 'http') : own
   const prepared = {
@@ -99,6 +118,7 @@ function convert(root: JsonObject, url: string | undefined): OpenApiDocument {
     schemes: known.includes('https') || known.length === 0 ? ['https'] : known,
     consumes: Array.isArray(consumes) ? consumes : ['application/json'],
     produces: Array.isArray(produces) ? produces : ['application/json'],
+    ...(typeof basePath === 'string' ? { basePath: basePath.replace(/^(?=[^/])/, '/') } : {}),
   }
   let converted: unknown
   try {

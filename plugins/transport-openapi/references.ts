@@ -4,6 +4,10 @@ import { type OpenApiPlace, openApiPlace } from 'patchbay/transport-kit'
 const MAX_HOPS = 32
 /** Most values that are searched for references; after that, a broken one is found when it is used. */
 const MAX_VISITS = 20_000_000
+/** Missing schemas that are named for one operation. */
+const MAX_NAMED = 10
+/** References to schemas. */
+const SCHEMA = /^#\/(?:components\/schemas|definitions|\$defs)\//
 
 /** Why one operation cannot be offered; the others are not affected. */
 export class CannotBuild extends Error {
@@ -20,12 +24,12 @@ export class References {
     this.#root = root
   }
 
-  /** The target of a reference. Throws CannotBuild if there is none. */
+  /** The target of a reference. A schema that the document does not have is one of any value. Throws CannotBuild for another one. */
   resolve(ref: string): JsonValue {
-    if (!this.#known.has(ref)) this.#known.set(ref, this.#find(ref))
+    if (!this.#known.has(ref)) this.#known.set(ref, this.#find(ref) ?? (SCHEMA.test(ref) ? {} : undefined))
     const found = this.#known.get(ref)
     if (found !== undefined) return found
-    throw new CannotBuild(`it refers to ${JSON.stringify(ref.slice(0, 128))}, which the document does not have`)
+    throw missing(ref)
   }
 
   /** An object after its references are resolved; undefined for any other value. */
@@ -44,10 +48,33 @@ export class References {
    * other data are ignored.
    */
   prove(value: JsonValue): void {
+    const [first] = this.#missingIn(value)
+    if (first !== undefined) throw missing(first)
+  }
+
+  /** The same, but `lost` is called with the reason in words for a schema that is missing, since any value can take its place. */
+  proveButSchemas(value: JsonValue, lost: (reason: string) => void): void {
+    const found = this.#missingIn(value)
+    const other = found.find(ref => !SCHEMA.test(ref))
+    if (other !== undefined) throw missing(other)
+    for (const ref of found.slice(0, MAX_NAMED)) lost(missing(ref).message)
+  }
+
+  /** Throws CannotBuild when a value is a reference that leads to a missing target. */
+  proveTarget(value: JsonValue | undefined): void {
+    let at = value
+    for (let hops = 0; isJsonObject(at) && typeof at.$ref === 'string' && hops < MAX_HOPS; hops += 1) {
+      const target = this.#find(at.$ref)
+      if (target === undefined) throw missing(at.$ref)
+      at = target
+    }
+  }
+
+  /** The missing targets to which a value refers. */
+  #missingIn(value: JsonValue): readonly string[] {
     this.#broken ??= this.#findBroken()
-    if (this.#broken.size === 0) return
-    const broken = refsIn(value).find(ref => this.#broken?.has(ref))
-    if (broken !== undefined) this.resolve(this.#broken.get(broken) ?? broken)
+    if (this.#broken.size === 0) return []
+    return [...new Set(refsIn(value).flatMap(ref => this.#broken?.get(ref) ?? []))]
   }
 
   /** Each reference that leads to a missing target, directly or not, with the reference whose target it is. */
@@ -89,6 +116,10 @@ export class References {
     }
     return value
   }
+}
+
+function missing(ref: string): CannotBuild {
+  return new CannotBuild(`it refers to ${JSON.stringify(ref.slice(0, 128))}, which the document does not have`)
 }
 
 function decode(token: string): string {

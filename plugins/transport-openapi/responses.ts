@@ -26,9 +26,15 @@ export function readResponses(
   })
 }
 
-/** Collects responses that cannot be read, so that one missing component is one warning. */
-export class LostResponses {
+/** Collects parts of operations that are not described, so that one missing component is one warning. */
+export class LostParts {
+  readonly #what: string
   readonly #operations = new Map<string, Set<Operation>>()
+
+  /** `what`: the part, as a sentence begins. */
+  constructor(what: string) {
+    this.#what = what
+  }
 
   add(operation: Operation, reason: string): void {
     const known = this.#operations.get(reason)
@@ -36,12 +42,16 @@ export class LostResponses {
     else this.#operations.set(reason, new Set([operation]))
   }
 
+  addAll(operation: Operation, reasons: readonly string[]): void {
+    for (const reason of reasons) this.add(operation, reason)
+  }
+
   warnings(): readonly string[] {
     return [...this.#operations].map(([reason, operations]) => {
       const [first] = operations
       const others = operations.size - 1
       const more = others === 0 ? '' : ` and ${others} other${others === 1 ? '' : 's'}`
-      return `A response is not described, since ${reason}: ${first ? shownOperation(first) : ''}${more}`
+      return `${this.#what} is not described, since ${reason}: ${first ? shownOperation(first) : ''}${more}`
     })
   }
 }

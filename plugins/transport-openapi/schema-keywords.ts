@@ -10,6 +10,14 @@ const TYPES: Readonly<Record<string, string>> = {
   object: 'object',
   null: 'null',
   file: 'string',
+  int: 'integer',
+  long: 'integer',
+  float: 'number',
+  double: 'number',
+  bool: 'boolean',
+  date: 'string',
+  datetime: 'string',
+  list: 'array',
 }
 
 const NUMBERS = ['maximum', 'minimum', 'exclusiveMaximum', 'exclusiveMinimum']
@@ -31,7 +39,8 @@ const MAX_EXAMPLE = 200
 /** The types of a schema in the spelling of JSON Schema; empty: any. */
 export function typesOf({ type, nullable, 'x-nullable': xNullable }: JsonObject): string[] {
   const named = (Array.isArray(type) ? type : [type]).flatMap(name => {
-    const known = typeof name === 'string' && Object.hasOwn(TYPES, name) ? TYPES[name] : undefined
+    const word = typeof name === 'string' ? name.toLowerCase() : ''
+    const known = Object.hasOwn(TYPES, word) ? TYPES[word] : undefined
     return known === undefined ? [] : [known]
   })
   const types = [...new Set(named)]

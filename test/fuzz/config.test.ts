@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { importDocument } from '../../core/config/import-document.ts'
+import { importDocument } from '../../core/config/import/document.ts'
 import { JsoncError, readJsonc } from '../../core/config/jsonc.ts'
 import { mergeAt, renameKey, sameJson, setAt } from '../../core/config/jsonc-edit.ts'
 import { readSettingsText, SettingsError } from '../../core/config/settings-text.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { importDocument } from '../../core/config/import-document.ts'
+import { importDocument } from '../../core/config/import/document.ts'
 import { readJsonc } from '../../core/config/jsonc.ts'
 import { setAt } from '../../core/config/jsonc-edit.ts'
 import { readSettingsText } from '../../core/config/settings-text.ts'

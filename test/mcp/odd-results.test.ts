@@ -259,3 +259,24 @@ test('over REST a result is what the server wrote', async () => {
     expect(answer.result).toEqual(result)
   }
 })
+
+test('arguments in the forms of other protocols reach clients as schemas', async () => {
+  const schema = { type: 'object' as const, properties: { city: { type: 'string' } } }
+  const forms = [
+    { name: 'text', inputSchema: JSON.stringify(schema) },
+    { name: 'capitals', inputSchema: { type: 'OBJECT', properties: { city: { type: 'STRING' } } } },
+    { name: 'anthropic', input_schema: schema },
+    { name: 'openai', parameters: schema },
+  ]
+  const LISTED = JSON.stringify([...forms, { name: 'php', inputSchema: [] }, { name: 'names', inputSchema: ['city'] }])
+  await admin.ok('POST', '/api/servers', { name: 'forms', ...sharedFixture('odd-forms', { LISTED }) })
+  await online(admin, ['forms'])
+  const client = await admin.mcp('/mcp/forms')
+  const { tools } = await client.listTools()
+  expect(tools.map(({ name, inputSchema }) => [name, inputSchema])).toEqual([
+    ...forms.map(({ name }) => [name, schema]),
+    ['php', { type: 'object' }],
+  ])
+  const { warnings } = await admin.ok('GET', '/api/servers/forms/tools')
+  expect(warnings.join('\n')).toMatch(/"names" is left out.*describes no object[\s\S]*5 items .*"text" in inputSchema/)
+})

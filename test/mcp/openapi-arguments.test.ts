@@ -24,6 +24,8 @@ const API = document(
           param('either', { oneOf: [{ type: 'integer' }, { type: 'boolean' }] }),
           param('mixed', { anyOf: [{ type: 'integer' }, { type: 'string' }] }),
           param('maybe', { type: 'integer', nullable: true }),
+          param('at', { type: 'string', format: 'date-time' }),
+          param('size', { type: 'Int' }),
         ],
         requestBody: {
           content: {
@@ -96,6 +98,12 @@ test.each<[JsonObject, string]>([
   [{ either: 'true' }, '?either=true'],
   [{ either: '7' }, '?either=7'],
   [{ maybe: '3' }, '?maybe=3'],
+  [{ maybe: 'null' }, ''],
+  [{ maybe: null }, ''],
+  [{ size: '3' }, '?size=3'],
+  ...['2026-01-02T03:04:05', '2026-01-02 03:04', '2026-01-02T03:04:05+0100', '2026-01-02'].map(
+    (at): [JsonObject, string] => [{ at }, `?at=${encodeURIComponent(at)}`],
+  ),
   [{ code: '007' }, '?code=007'],
   [{ mixed: '007' }, '?mixed=007'],
 ])('%j is sent as %s', async (args, query) => {
@@ -123,6 +131,8 @@ test.each<[JsonObject, string]>([
   [{ limit: 'true' }, '"limit" must be an integer'],
   [{ limit: '101' }, '"limit" must be at most 100'],
   [{ limit: 'Infinity' }, '"limit" must be an integer'],
+  [{ at: 'tomorrow' }, '"at" must have the format "date-time"'],
+  [{ at: '2026-02-30T00:00:00Z' }, '"at" must have the format "date-time"'],
   [{ open: 'yes' }, '"open" must be a boolean and is a string, "yes"'],
   [{ open: '1' }, '"open" must be a boolean'],
   [{ tags: 'a, b' }, '"tags" must be a list'],

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
 import type { JsonObject } from 'patchbay/contract'
 import { type Api, document, startApi } from '../plugins/transport-openapi/harness.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
@@ -195,3 +196,59 @@ test('a kind that the document does not have is still taken, with the members of
     kind: 'fish',
   })
 }, 60_000)
+
+test('a missing schema takes any value, and costs no operation', async () => {
+  const body = (schema: JsonObject) => ({ requestBody: json(schema), responses: {} })
+  const lost = { $ref: '#/components/schemas/Lost' }
+  const paths = {
+    '/a': { post: { operationId: 'a', ...body({ type: 'object', properties: { x: lost, y: { type: 'integer' } } }) } },
+    '/b': { post: { operationId: 'b', ...body({ $ref: '#/components/schemas/Indirect' }) } },
+    '/c': { get: { operationId: 'c', parameters: [{ name: 'q', in: 'query', schema: lost }], responses: {} } },
+    '/d': { get: { operationId: 'd', parameters: [{ $ref: '#/components/parameters/Lost' }], responses: {} } },
+  }
+  const components = { schemas: { Indirect: { type: 'array', items: lost } } }
+  const { client, items, warnings } = await opened('lost-schemas', document(paths, { components }))
+  expect(items.map(({ name }: { name: string }) => name)).toEqual(['a', 'b', 'c'])
+  expect(warnings).toContain(
+    'A part of the arguments is not described, since it refers to "#/components/schemas/Lost", which the document does not have: POST /a and 2 others',
+  )
+  expect(warnings).toContain('GET /d is left out: it refers to "#/components/parameters/Lost"')
+  await client.callTool({ name: 'a', arguments: { body: { x: { any: 1 }, y: '2' } } })
+  expect(api.last().body.toString()).toBe('{"x":{"any":1},"y":2}')
+})
+
+test.each<[string, string]>([
+  ['an end of YAML', `---\n${YAML}---\n`],
+  ['a version with a letter', YAML.replace('3.0.0', 'v3.0.1')],
+  ['methods in capitals', YAML.replace('get:', 'GET:')],
+  ['Swagger with a base path without a slash', YAML.replace('openapi: 3.0.0', 'swagger: 2.0\nbasePath: v1')],
+])('a document with %s is taken', async (_, schema) => {
+  const report = await ann.ok('POST', '/api/servers/test', { name: 'tried', openapi: { schema, baseUrl: api.url } })
+  expect(report).toMatchObject({ ok: true, tools: [{ name: 'listPets' }] })
+})
+
+test.each<[string, JsonObject, RegExp]>([
+  ['Postman', { info: { name: 'a' }, item: [] }, /collection of Postman.*export it as OpenAPI/],
+  ['AsyncAPI', { asyncapi: '2.0.0', info: {} }, /AsyncAPI/],
+])('a document of %s is refused by its name', async (_, schema, words) => {
+  const { json: problem } = await ann.request('POST', '/api/servers/test', { name: 'tried', openapi: { schema } })
+  expect(problem.errors[0].code).toBe('openapi_unsupported')
+  expect(problem.errors[0].detail).toMatch(words)
+})
+
+test('a document behind an address may be packed, or in UTF-16', async () => {
+  const text = JSON.stringify(document({ '/pets': { get: { operationId: 'listPets', responses: ok } } }))
+  const files: Readonly<Record<string, Buffer>> = {
+    '/bom.json': Buffer.from(`\ufeff${text}`),
+    '/openapi.json.gz': gzipSync(text),
+    '/utf16.json': Buffer.from(`\ufeff${text}`, 'utf16le'),
+    '/broken.json.gz': gzipSync(text).subarray(0, 40),
+  }
+  await using host = await startApi(({ target }) => new Response(new Uint8Array(files[target] ?? Buffer.alloc(0))))
+  for (const path of Object.keys(files)) {
+    const openapi = { url: `${host.url}${path}`, baseUrl: api.url }
+    const report = await ann.ok('POST', '/api/servers/test', { name: 'tried', openapi })
+    if (path.startsWith('/broken')) expect(report.error.message).toContain('gzip')
+    else expect(report).toMatchObject({ ok: true, tools: [{ name: 'listPets' }] })
+  }
+})

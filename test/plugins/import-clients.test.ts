@@ -232,7 +232,10 @@ test('plain maps: approvals stay with the client, and a timeout of doubtful unit
   })
   const [cline, unsure, far] = found.items
   expect(cline).toMatchObject({ body: { timeout: 60_000 }, warnings: [expect.stringContaining('autoApprove')] })
-  expect(unsure).toMatchObject({ body: { timeout: 30 }, warnings: [expect.stringContaining('30 milliseconds')] })
+  expect(unsure).toMatchObject({
+    body: { timeout: 30_000 },
+    warnings: [expect.stringContaining('its timeout 30 counts as seconds')],
+  })
   expect(far?.body).not.toHaveProperty('transport')
 })
 

@@ -3,22 +3,33 @@ import { mergePatch } from '../../domain/json/merge-patch.ts'
 import { addressOfBridge } from '../../domain/program/bridges.ts'
 import { wrongForm } from '../../domain/program/wrong-form.ts'
 import { withOwnReferences } from './secret-references.ts'
-import { readServerEntry } from './server.ts'
-
-/**
- * Timeouts below this value may be in seconds: clients whose entries do not state the unit use seconds or some thousand
- * milliseconds.
- */
-const SHORT_TIMEOUT_MS = 1_000
+import { ALIASES, readServerEntry, standsFor } from './server.ts'
+import { usualEntry } from './usual-entry.ts'
 
 /** The body of an entry in the form that works here; a program that only connects to an address is that address. */
-export function readEntry(
-  name: string,
-  entry: JsonObject,
-): { readonly body: JsonObject; readonly warnings: readonly string[] } {
-  const { body, warnings } = readServerEntry(name, withOwnReferences(entry))
+export function readEntry(name: string, written: JsonObject, pointer: string): ReadEntry {
+  const usual = usualEntry(written, pointer)
+  const { body, warnings } = readServerEntry(name, withOwnReferences(usual.entry))
   const formed = inRightForm(body)
-  return { body: formed.body, warnings: [...warnings, ...formed.warnings] }
+  const names = { ...writtenNames(usual.entry), ...usual.written }
+  return { body: formed.body, written: names, warnings: [...usual.warnings, ...warnings, ...formed.warnings] }
+}
+
+/** An entry as a body, and what was left out or written in another form. */
+export interface ReadEntry {
+  readonly body: JsonObject
+  /** The document's names of body fields, where they differ. */
+  readonly written: Readonly<Record<string, string>>
+  readonly warnings: readonly string[]
+}
+
+function writtenNames(entry: JsonObject): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(ALIASES).flatMap(([field, aliases]) => {
+      const alias = Object.hasOwn(entry, field) ? undefined : aliases.find(name => standsFor(name, field, entry))
+      return alias === undefined ? [] : [[field, alias]]
+    }),
+  )
 }
 
 /** The body with the form that is meant in place of a wrong one, and a sentence that says so. */
@@ -31,16 +42,9 @@ export function inRightForm(body: JsonObject): { readonly body: JsonObject; read
   return { body: mergePatch(body, form.suggestion), warnings: [`written as it works here: ${form.detail}`] }
 }
 
-/** Sentences about fields that several clients use in entries of the same form, and that are not taken over exactly. */
-export function leftWithClient({ alwaysAllow, autoApprove, timeout }: JsonObject, body: JsonObject): string[] {
+/** A sentence about the lists of approved tools, which several clients have in entries of the same form. */
+export function leftWithClient({ alwaysAllow, autoApprove }: JsonObject): string[] {
   const approved = [alwaysAllow, autoApprove].flatMap(list => (Array.isArray(list) ? list : []))
-  const isShort = typeof timeout === 'number' && body.timeout === timeout && timeout > 0 && timeout < SHORT_TIMEOUT_MS
-  return [
-    ...(approved.length === 0
-      ? []
-      : ['the tools that it calls without asking stay with the client (alwaysAllow, autoApprove)']),
-    ...(isShort
-      ? [`its timeout counts as ${timeout} milliseconds; for a client that counts in seconds, set it again`]
-      : []),
-  ]
+  if (approved.length === 0) return []
+  return ['the tools that it calls without asking stay with the client (alwaysAllow, autoApprove)']
 }

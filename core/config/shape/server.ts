@@ -54,7 +54,7 @@ export function standsFor(alias: string, field: string, entry: JsonObject): bool
 const SILENT = new Set(['name', 'owner', 'options', 'alwaysAllow', 'autoApprove', '$schema', 'gallery', 'id'])
 
 /** Words for an address whose transport is detected, as for one without a word. */
-const FOUND_OUT: ReadonlySet<string> = new Set(['remote'])
+const FOUND_OUT: ReadonlySet<string> = new Set(['remote', 'url', 'mcp', 'auto'])
 
 /** Transports whose fields are in the list above. */
 const KNOWN_HERE: ReadonlySet<string> = new Set(['stdio', 'sse', 'streamable-http', 'openapi'])
@@ -132,9 +132,17 @@ function readHeaders(entry: JsonObject, body: Record<string, JsonValue>, used: S
 }
 
 function readEnabled(entry: JsonObject, body: Record<string, JsonValue>): void {
-  const { disabled, isActive } = entry
+  const [enabled, disabled, isActive] = [entry.enabled, entry.disabled, entry.isActive].map(switchOf)
+  if (enabled !== undefined && enabled !== null) body.enabled = enabled
   if (disabled === true || isActive === false) body.enabled = false
-  else if (disabled !== undefined && typeof disabled !== 'boolean') body.enabled = disabled
+  else if (disabled !== undefined && disabled !== null && typeof disabled !== 'boolean') body.enabled = disabled
+}
+
+/** A switch as a word or a number; any other value is returned unchanged. */
+function switchOf(value: JsonValue | undefined): JsonValue | undefined {
+  const word = typeof value === 'string' || typeof value === 'number' ? String(value).trim().toLowerCase() : ''
+  if (/^(?:true|yes|on|1)$/.test(word)) return true
+  return /^(?:false|no|off|0)$/.test(word) ? false : value
 }
 
 /** Clients that keep a list of approved tools in the entry count its timeout in seconds; all others in milliseconds. */

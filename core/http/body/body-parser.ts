@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { SwitchAnswer, SwitchJob } from '../../config/client-file/file-text.ts'
-import type { ImportedDocument } from '../../config/import-document.ts'
+import type { ImportedDocument } from '../../config/import/document.ts'
 import { parseImportText, type TextFormat, type TextValue } from '../../config/import-text.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { type JsonLimits, parseJsonObject } from '../../domain/json/json-guard.ts'

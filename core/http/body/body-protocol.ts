@@ -1,5 +1,5 @@
 import type { SwitchAnswer, SwitchJob } from '../../config/client-file/file-text.ts'
-import type { ImportedDocument } from '../../config/import-document.ts'
+import type { ImportedDocument } from '../../config/import/document.ts'
 import type { TextFormat, TextValue } from '../../config/import-text.ts'
 import type { ErrorCode, HubErrorOptions } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'

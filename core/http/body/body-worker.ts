@@ -1,7 +1,8 @@
 /** A worker that parses large bodies and checks documents, since one of them would block the main thread for everybody. */
 import { Buffer } from 'node:buffer'
 import { switchOff } from '../../config/client-file/file-text.ts'
-import { importText, placeInDocument } from '../../config/import-document.ts'
+import { importText } from '../../config/import/document.ts'
+import { placeInDocument } from '../../config/import/entry.ts'
 import { parseImportText } from '../../config/import-text.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'

@@ -40,7 +40,11 @@ class Coercion {
     if (!isObject(schema) || this.#steps < 0 || depth > MAX_DEPTH) return given
     let value = given
     if (typeof schema.$ref === 'string') value = this.#value(this.#definition(schema.$ref), value, depth + 1)
-    if (typeof value === 'string') value = readingOf(schema, value) ?? value
+    if (typeof value === 'string') {
+      const reading = readingOf(schema, value)
+      // Null is a reading too.
+      if (reading !== undefined) value = reading
+    }
     if (Array.isArray(value)) value = this.#list(schema, value, depth)
     else if (isObject(value)) value = this.object(schema, value, depth)
     for (const part of listOf(schema.allOf)) value = this.#value(part, value, depth + 1)

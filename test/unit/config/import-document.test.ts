@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { importDocument } from '../../../core/config/import-document.ts'
+import { importDocument } from '../../../core/config/import/document.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 
 const bodies = (text: string) => importDocument(text).entries.map(entry => entry.body)

@@ -1,6 +1,6 @@
 /** A pasted command line keeps the backslashes of paths of Windows, and reads those of a shell as escapes. */
 import { expect, test } from 'bun:test'
-import { importDocument } from '../../../core/config/import-document.ts'
+import { importDocument } from '../../../core/config/import/document.ts'
 
 const R = String.raw
 

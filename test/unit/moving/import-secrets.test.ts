@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of other programs
 /** References to secrets in files of other programs: an import asks for each, and no server gets the text of the reference. */
 import { expect, test } from 'bun:test'
-import { importText } from '../../../core/config/import-document.ts'
+import { importText } from '../../../core/config/import/document.ts'
 import { parseImportText } from '../../../core/config/import-text.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import type { ImportSource } from '../../../core/contract/points.ts'

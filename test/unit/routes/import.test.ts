@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { ImportedEntry } from '../../../core/config/import-document.ts'
+import type { ImportedEntry } from '../../../core/config/import/entry.ts'
 import { documentOf, firstOfEachName } from '../../../core/http/routes/servers/server-import.ts'
 import { ask, of, serverRecord, World } from './doubles.ts'
 

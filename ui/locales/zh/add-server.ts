@@ -6,8 +6,8 @@ export const addServer: Readonly<Record<string, string>> = {
   'From the market': '来自市场',
   'Ways to add': '添加方式',
   'Paste a configuration, a command or an address': '粘贴配置、命令或地址',
-  'Settings of Claude Desktop, Cursor, VS Code, Windsurf and other clients, comments and trailing commas included. Nothing is saved or started yet.':
-    '支持 Claude Desktop、Cursor、VS Code、Windsurf 等客户端的设置，允许注释和尾随逗号。此时不会保存或启动任何内容。',
+  'Settings of Claude Desktop, Cursor, VS Code, Codex and other clients, an install link, a line such as claude mcp add, a command or an address, with or without the page around it. Nothing is saved or started yet.':
+    '支持 Claude Desktop、Cursor、VS Code、Codex 等客户端的设置、安装链接、claude mcp add 之类的命令行、启动命令或地址，可连同所在页面一起粘贴。此时不会保存或启动任何内容。',
   Reading: '正在读取',
   'Read it': '读取',
   Found: '已识别',

@@ -12,6 +12,8 @@ export interface Verdict {
   readonly body?: Body
   /** Pointer of a masked secret in `body` → its pointer in the document. */
   readonly places?: Readonly<Record<string, string>>
+  /** Pointer of a masked secret in `body` → its characters in the document, and the scheme before them. */
+  readonly spans?: Readonly<Record<string, { readonly from: number; readonly to: number; readonly before?: string }>>
   /** Notes about settings that are left out or written in another form. */
   readonly warnings?: readonly string[]
   readonly pointer?: string
@@ -183,7 +185,10 @@ function withSecrets(verdict: Verdict, document: string): Body {
   const body = structuredClone(verdict.body ?? {}) as Record<string, unknown>
   const root = verdict.places ? parseTree(document, undefined, { allowTrailingComma: true }) : undefined
   for (const [pointer, place] of Object.entries(verdict.places ?? {})) {
-    const found = root && nodeAt(root, tokensOf(place))?.value
+    const span = verdict.spans?.[pointer]
+    const found = span
+      ? `${span.before ?? ''}${document.slice(span.from, span.to)}`
+      : root && nodeAt(root, tokensOf(place))?.value
     setAt(body, pointer, typeof found === 'string' ? found : '')
   }
   return body

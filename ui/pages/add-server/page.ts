@@ -97,7 +97,7 @@ export class PbPageAddServer extends PbPage {
       <div class="cb stack t"><textarea id="pasted" class="in code pasted" rows="12" spellcheck="false" autocapitalize="none" autofocus aria-describedby="pasted-hint"
         placeholder=${'{ "mcpServers": { … } }\nnpx -y @modelcontextprotocol/server-memory\nhttps://mcp.example.com/mcp'} .value=${this.text}
         @input=${(event: InputEvent) => this.#typed((event.target as HTMLTextAreaElement).value)} @paste=${() => setTimeout(() => void this.#read())}></textarea>
-        <p class="hint" id="pasted-hint">${t('Settings of Claude Desktop, Cursor, VS Code, Windsurf and other clients, comments and trailing commas included. Nothing is saved or started yet.')}</p>
+        <p class="hint" id="pasted-hint">${t('Settings of Claude Desktop, Cursor, VS Code, Codex and other clients, an install link, a line such as claude mcp add, a command or an address, with or without the page around it. Nothing is saved or started yet.')}</p>
         ${this.error ? errorState(this.error) : nothing}
         ${this.drafts ? nothing : html`<div><button type="button" class="btn pri" ?disabled=${this.text.trim() === '' || this.busy} @click=${() => void this.#read()}>${this.busy ? t('Reading') : t('Read it')}</button></div>`}</div></section>`
   }

@@ -4,6 +4,7 @@ import { isPlainObject } from '../../../domain/json/exact-json.ts'
 import type { ListKind } from '../../protocol.ts'
 import { annotations, COMMON, flag, type Keep, listOf, mend, object, oneOf, shape, size, text } from './keep.ts'
 import { schemaFault } from './schema-fault.ts'
+import { plainSchema, withInputSchema } from './schema-forms.ts'
 
 /** An item that was read, or the reason why it is left out. */
 export type ReadItem =
@@ -35,7 +36,8 @@ const properties: Keep = value => {
 const objectSchema = shape({ properties, required: listOf(text) })
 
 /** Normalizes what many servers write for a tool without arguments to the one form that clients accept. */
-const inputSchema: Keep = value => {
+const inputSchema: Keep = written => {
+  const value = plainSchema(written)
   if (value === null || value === true) return { type: 'object' }
   if (!isPlainObject(value)) return undefined
   const { type } = value
@@ -48,7 +50,8 @@ const inputSchema: Keep = value => {
  * From 2026-07-28 on its root may be of any type; legacy clients only get schemas of type object. One that clients cannot compile is
  * removed: with it they would refuse the whole list.
  */
-const outputSchema: Keep = value => {
+const outputSchema: Keep = written => {
+  const value = plainSchema(written)
   const kept = isPlainObject(value) && value.type === 'object' ? objectSchema(value) : object(value)
   return isPlainObject(kept) && schemaFault(kept) === undefined ? kept : undefined
 }
@@ -80,11 +83,10 @@ const RULES: Readonly<Record<ListKind, Readonly<Record<string, Keep>>>> = {
  * without an object as input schema is rejected.
  */
 export function readItem(kind: ListKind, item: JsonObject): ReadItem {
-  const found = mend(
-    kind === 'tools' && item.inputSchema === undefined ? { ...item, inputSchema: null } : item,
-    RULES[kind],
-  )
+  const whole = kind === 'tools' ? withInputSchema(item) : item
+  const found = mend(whole, RULES[kind])
   if (kind === 'tools') {
+    if (whole !== item && !found.normalized.includes('inputSchema')) found.normalized.push('inputSchema')
     if (found.item.inputSchema !== undefined) return found
     return {
       objection: `the tool "${cutShort(String(item.name), 128)}" is left out: its "inputSchema" describes no object`,

@@ -1,18 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { LiveCredentials } from '../../../auth/live-credentials.ts'
-import { type ImportedEntry, placeInDocument } from '../../../config/import-document.ts'
+import { type ImportedEntry, placeInDocument } from '../../../config/import/entry.ts'
 import type { TrialListener, Upstreams } from '../../../connections/api.ts'
 import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import type { BytesInFlight } from '../../../domain/byte-account.ts'
 import type { JsonLimits } from '../../../domain/json/json-guard.ts'
-import { mapStrings, valueAt } from '../../../domain/json/json-pointer.ts'
 import { formatRef, nameKey } from '../../../domain/names.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import { SERVER_JSON } from '../../../domain/server/body.ts'
-import { maskedSecrets, secretPointers } from '../../../domain/server/secrets.ts'
 import type { Transports } from '../../../domain/server/transports.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry } from '../../../registry/api.ts'
@@ -22,6 +20,7 @@ import { anyObject, flag, problemPart as problemSchema, validatedByRegistry } fr
 import { tokensOf } from '../tool-views.ts'
 import { noteChange, qualified } from '../views.ts'
 import { eventReply, wantsStream } from './event-reply.ts'
+import { type Preview, preview, SEARCHED_CHARACTERS } from './import-preview.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import { largeBody, serverBody } from './server-schemas.ts'
 
@@ -141,6 +140,13 @@ const verdictSchema = z.object({
     .record(z.string(), z.string())
     .optional()
     .meta({ description: 'Where the document holds each masked secret: pointer in `body` → pointer in the document' }),
+  spans: z
+    .record(z.string(), z.object({ from: z.int(), to: z.int(), before: z.string().optional() }))
+    .optional()
+    .meta({
+      description:
+        'Where a document that is a text has each masked secret literally: pointer in `body` → the characters from and to, and a scheme such as `Bearer ` that the hub put before it',
+    }),
   warnings: z.array(z.string()).optional().meta({ description: 'What is left out or written in another form' }),
   pointer: z.string().optional().meta({ description: 'Where the document is wrong, from its root on' }),
   error: problemSchema.optional(),
@@ -168,7 +174,7 @@ const exampleImport = {
 /** A document to import. */
 export const importedDocument = z
   .union([z.string(), anyObject])
-  .meta({ description: 'The file’s text or its JSON, a command line, or a URL' })
+  .meta({ description: 'The file’s text or its JSON, an install link, a command line, or a URL' })
 
 const importFields = z.object({
   document: importedDocument.meta({
@@ -193,7 +199,7 @@ function importRoute(deps: ServerImportDeps): Route {
     path: '/api/servers/import',
     access: 'user',
     summary:
-      'Take servers over from Claude Desktop, Cursor, VS Code, Windsurf, a settings file, a command line or a URL',
+      'Take servers over from the settings of a client, an install link, a line that adds one to a client, a command line or a URL',
     tag,
     query: z.strictObject({ dryRun: flag }),
     body: validatedByRegistry(importFields, { document: 'npx -y @modelcontextprotocol/server-memory' }),
@@ -201,11 +207,13 @@ function importRoute(deps: ServerImportDeps): Route {
     json: IMPORT_JSON,
     responses: { 200: { description: 'Each entry with its verdict', schema: answer, example: exampleImport } },
     async handle({ actor, query, body, info }) {
-      const { entries } = await deps.importDocument(documentOf(body), actor.userId)
+      const document = documentOf(body)
+      const { entries } = await deps.importDocument(document, actor.userId)
       const dryRun = query.dryRun === 'true'
+      const text = typeof document === 'string' && document.length <= SEARCHED_CHARACTERS ? document : ''
       const verdicts = []
       for (const entry of entries) {
-        verdicts.push(await takeOver(deps, actor, info, entry, dryRun))
+        verdicts.push(await takeOver({ ...deps, text }, actor, info, entry, dryRun))
         await nextTurn()
       }
       return { body: { dryRun, entries: firstOfEachName(verdicts) } }
@@ -228,14 +236,18 @@ export interface Verdict {
   readonly ref?: string
   readonly at?: string
   readonly body?: JsonObject
-  readonly places?: Readonly<Record<string, string>>
+  readonly places?: Preview['places']
+  readonly spans?: Preview['spans']
   readonly warnings?: readonly string[]
   readonly pointer?: string
   readonly error?: ProblemPart
 }
 
+/** The parts of the hub, and the document where it is a text. */
+type Taking = ServerImportDeps & { readonly text: string }
+
 async function takeOver(
-  deps: ServerImportDeps,
+  deps: Taking,
   actor: UserActor,
   info: RequestInfo,
   entry: ImportedEntry,
@@ -248,7 +260,7 @@ async function takeOver(
 }
 
 async function judged(
-  deps: ServerImportDeps,
+  deps: Taking,
   actor: UserActor,
   info: RequestInfo,
   entry: ImportedEntry,
@@ -260,11 +272,12 @@ async function judged(
     return invalid(name, validationError([{ pointer, code, detail }]), problem.pointer)
   }
   const existing = await existingRef(deps, actor, entry)
-  if (existing !== undefined) return { name, verdict: 'exists', ref: existing, ...(dryRun ? preview(deps, entry) : {}) }
+  if (existing !== undefined)
+    return { name, verdict: 'exists', ref: existing, ...(dryRun ? preview(deps.transports, deps.text, entry) : {}) }
   try {
     if (dryRun) {
       await deps.registry.servers.draft(actor, { ...body, name })
-      return { name, verdict: 'new', ...preview(deps, entry) }
+      return { name, verdict: 'new', ...preview(deps.transports, deps.text, entry) }
     }
     const record = await deps.registry.servers.create(actor, { ...body, name }, { unseen: isOthers(actor, entry) })
     noteChange(deps.registry.audit, actor, info, 'server.create', record, { by: 'import' })
@@ -272,27 +285,8 @@ async function judged(
   } catch (error) {
     if (error instanceof HubError && error.code === 'server_name_taken') return { name, verdict: 'exists' }
     const verdict = invalid(name, error, undefined, pointer => placeInDocument(entry, pointer))
-    return dryRun ? { ...verdict, ...preview(deps, entry) } : verdict
+    return dryRun ? { ...verdict, ...preview(deps.transports, deps.text, entry) } : verdict
   }
-}
-
-/** Returns the content of an entry for a form in which it is completed; secrets are masked, with their places in the document. */
-function preview({ transports }: ServerImportDeps, entry: ImportedEntry): Pick<Verdict, 'body' | 'places'> {
-  const body = { ...entry.body, name: entry.name }
-  const secrets = secretPointers(transports, body).filter(pointer => !namesVariable(body, pointer))
-  const places = Object.fromEntries(secrets.map(pointer => [pointer, placeInDocument(entry, `#${pointer}`)]))
-  const shown = mapStrings(maskedSecrets(transports, body), (text, pointer) =>
-    namesVariable(body, pointer) ? String(valueAt(body, pointer)) : text,
-  )
-  return { body: shown, ...(secrets.length === 0 ? {} : { places }) }
-}
-
-/** A value such as `Bearer ${TOKEN}`: the variable holds the secret, and the form needs the reference to ask for it. */
-const SCHEME_AND_VARIABLE = /^(?:(?:Bearer|Basic|Token) +)?\$\{[A-Za-z_][\w.-]*\}$/i
-
-function namesVariable(body: JsonObject, pointer: string): boolean {
-  const text = /^\/(?:headers|env)\//.test(pointer) ? valueAt(body, pointer) : undefined
-  return typeof text === 'string' && SCHEME_AND_VARIABLE.test(text)
 }
 
 /** True when the entry names another owner: the actor may then not have read the command that it runs. */

@@ -109,6 +109,41 @@ describe('readItem()', () => {
     })
   })
 
+  const city = { type: 'object', properties: { city: { type: 'string' } } }
+  test.each<[string, JsonObject, JsonObject | undefined]>([
+    ['a JSON text', { inputSchema: JSON.stringify(city) }, city],
+    ['an empty list of PHP', { inputSchema: [] }, { type: 'object' }],
+    ['an empty list in a text', { inputSchema: '[]' }, { type: 'object' }],
+    ['types in capitals', { inputSchema: { type: 'OBJECT', properties: { city: { type: 'STRING' } } } }, city],
+    [
+      'types in the lists',
+      { inputSchema: { type: ['Object'], anyOf: [{ type: 'OBJECT' }] } },
+      { type: 'object', anyOf: [{ type: 'object' }] },
+    ],
+    ['input_schema', { input_schema: city }, city],
+    ['input_schema as a text', { inputSchema: null, input_schema: JSON.stringify(city) }, city],
+    ['parameters', { parameters: city }, city],
+    ['inputSchema before parameters', { inputSchema: city, parameters: { type: 'object' } }, city],
+    ['a text that is no object', { inputSchema: 'city: string' }, undefined],
+    ['a list of names', { inputSchema: ['city'] }, undefined],
+    ['another type', { parameters: { type: 'String' } }, undefined],
+  ])('arguments as %s', (_, members, schema) => {
+    const found = readItem('tools', { name: 't', ...members })
+    if (schema === undefined) expect('objection' in found && found.objection).toContain('describes no object')
+    else {
+      expect('item' in found && found.item.inputSchema).toEqual(schema)
+      expect('item' in found && found.normalized).toEqual(members.inputSchema === city ? [] : ['inputSchema'])
+    }
+  })
+
+  test('data in a schema keeps its letters', () => {
+    const inputSchema = {
+      type: 'Object',
+      properties: { a: { enum: [{ type: 'STRING' }], default: { type: 'OBJECT' } } },
+    }
+    expect(itemOf('tools', { name: 't', inputSchema }).inputSchema).toEqual({ ...inputSchema, type: 'object' })
+  })
+
   test('a resource without a name is listed under its address', () => {
     expect(readItem('resources', { uri: 'a:b' })).toEqual({ item: { uri: 'a:b', name: 'a:b' }, normalized: ['name'] })
     expect(itemOf('resourceTemplates', { uriTemplate: 'a:{b}', name: null })).toMatchObject({ name: 'a:{b}' })
