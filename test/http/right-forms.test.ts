@@ -26,7 +26,11 @@ const REFUSED: readonly (readonly [object, string, object | undefined])[] = [
   ],
   [{ command: '/usr/bin/node /srv/x.js' }, '/command', { command: '/usr/bin/node', args: ['/srv/x.js'] }],
   [{ command: '"npx -y x"' }, '/command', { command: 'npx', args: ['-y', 'x'] }],
-  [{ command: '“npx”', args: ['–y', '—port', '1', 'x'] }, '/command', { command: 'npx', args: ['-y', '--port', '1', 'x'] }],
+  [
+    { command: '“npx”', args: ['–y', '—port', '1', 'x'] },
+    '/command',
+    { command: 'npx', args: ['-y', '--port', '1', 'x'] },
+  ],
   [{ command: 'cd /srv && npm start' }, '/command', { command: 'sh', args: ['-c', 'cd /srv && npm start'] }],
   [{ command: 'npx x 2>&1 | tee log' }, '/command', { command: 'sh', args: ['-c', 'npx x 2>&1 | tee log'] }],
   [{ command: 'nohup npx x &' }, '/command', { command: 'sh', args: ['-c', 'nohup npx x &'] }],
