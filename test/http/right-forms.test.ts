@@ -26,6 +26,14 @@ const REFUSED: readonly (readonly [object, string, object | undefined])[] = [
   ],
   [{ command: '/usr/bin/node /srv/x.js' }, '/command', { command: '/usr/bin/node', args: ['/srv/x.js'] }],
   [{ command: '"npx -y x"' }, '/command', { command: 'npx', args: ['-y', 'x'] }],
+  [
+    { command: '“npx”', args: ['–y', '—port', '1', 'x'] },
+    '/command',
+    { command: 'npx', args: ['-y', '--port', '1', 'x'] },
+  ],
+  [{ command: 'cd /srv && npm start' }, '/command', { command: 'sh', args: ['-c', 'cd /srv && npm start'] }],
+  [{ command: 'npx x 2>&1 | tee log' }, '/command', { command: 'sh', args: ['-c', 'npx x 2>&1 | tee log'] }],
+  [{ command: 'nohup npx x &' }, '/command', { command: 'sh', args: ['-c', 'nohup npx x &'] }],
   [{ command: "'npx'", args: ['x'] }, '/command', { command: 'npx', args: ['x'] }],
   [{ command: 'cmd', args: ['/c', 'npx', '-y', 'x'] }, '/command', { command: 'npx', args: ['-y', 'x'] }],
   [{ command: 'cmd.exe', args: ['/d', '/C', 'npx -y x'] }, '/command', { command: 'npx', args: ['-y', 'x'] }],
@@ -92,6 +100,10 @@ const WARNED: readonly (readonly [object, object])[] = [
     { command: 'npx', args: ['-y', 'some-server', '/srv'] },
   ],
   [
+    { command: 'npx', args: ['–y', 'x', '‘a b’'] },
+    { command: 'npx', args: ['-y', 'x', 'a b'] },
+  ],
+  [
     { command: 'x', args: ['--in', '~/data'] },
     { command: 'x', args: ['--in', `${HOME}/data`] },
   ],
@@ -101,6 +113,9 @@ const WARNED: readonly (readonly [object, object])[] = [
 const TAKEN: readonly object[] = [
   { command: 'npx', args: ['-y', 'x y'] },
   { command: '/opt/My Tools/run' },
+  { command: '/opt/R&D Tools/run' },
+  { command: 'npx', args: ['-y', 'x', '–'] },
+  { command: 'npx', args: ['--title', 'one – two', '&&'] },
   { command: 'bash', args: ['-c', 'exec npx -y x'] },
   { command: 'sh', args: ['run this'] },
   { command: 'node', args: ['-e', 'console.log(1, 2)'] },

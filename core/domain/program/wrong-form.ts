@@ -10,6 +10,7 @@ import {
   unquoted,
   withoutEnding,
 } from './command-words.ts'
+import { plainWords, shellOperator } from './typed-words.ts'
 
 /** A program or an address in a form that cannot work here, or that works better in another form. */
 export interface WrongForm {
@@ -127,6 +128,13 @@ function rewritten(written: CommandWords, place: ServerPlace, found: Findings, b
 }
 
 function oneStep(now: CommandWords, place: ServerPlace, found: Findings, body: JsonObject): CommandWords | undefined {
+  const plain = plainWords(now)
+  if (plain) {
+    const reason = 'it has quotes or dashes of printed texts, not those of a keyboard'
+    if (plain.inCommand) found.add(reason)
+    else found.addOfArguments(reason)
+    return plain
+  }
   const bare = unquoted(now)
   if (bare) {
     found.add('the quotes count as part of the name, since no shell reads them')
@@ -149,6 +157,12 @@ function oneStep(now: CommandWords, place: ServerPlace, found: Findings, body: J
       found.add(`"${short.ending}" is an ending of programs for Windows`, short.sure)
       return short
     }
+  }
+  const [line = '', ...others] = now.words
+  const operator = others.length === 0 && !place.isWindows ? shellOperator(line) : undefined
+  if (operator !== undefined) {
+    found.add(`no shell reads it, so that "${operator}" is no operator: name a shell as the program`)
+    return { words: ['sh', '-c', line], variables: now.variables }
   }
   const split = splitCommand(now)
   if (!split) return undefined
