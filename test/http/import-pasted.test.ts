@@ -38,6 +38,20 @@ test.each<[string, unknown, Body]>([
   ['blanks that do not break', '{\u00a0"mcpServers":\u00a0{"a":{"command":"x"}}}', X],
   ['members without braces', '"mcpServers": {"a":{"command":"x"}}', X],
   ['members with braces of what was not copied', '"a": {"command":"x"}\n    }\n  }', X],
+  ['a mail', '> {\n>   "mcpServers": {"a": {"command":"x"}}\n> }', X],
+  ['a change', '+{\n+  "mcpServers": {"a": {"command":"x"}}\n+}', X],
+  ['the source of a page', '{&quot;mcpServers&quot;:{&quot;a&quot;:{&quot;command&quot;:&quot;x&quot;}}}', X],
+  ['JavaScript', 'const config = {\n  mcpServers: { a: { command: "x" } }\n};', X],
+  ['Python', "client = MultiServerMCPClient({\n  'a': {'command': 'x', 'transport': 'stdio', 'env': None},\n})", X],
+  ['an ellipsis', '{ "mcpServers": { ..., "a": { "command": "x" } } }', X],
+  [
+    'an installation before it',
+    'First:\n```bash\nnpm install -g x\n```\nThen:\n```json\n{"mcpServers":{"a":{"command":"x"}}}\n```',
+    X,
+  ],
+  ['YAML with quotes', '"mcpServers":\n  "a":\n    "command": "x"', X],
+  ['a form', 'Name: a\nType: stdio\nCommand: x\nArgs: -y z', { ...X, args: ['-y', 'z'] }],
+  ['a sentence', 'Run `claude mcp add a -- x` and restart.', X],
   // Containers.
   ['mcp.servers', { 'mcp.servers': { a: X } }, X],
   ['mcp.mcpServers', { 'mcp.mcpServers': { a: X } }, X],
@@ -137,6 +151,8 @@ test.each<[string, unknown, Body]>([
     { ...FAR, transport: 'sse' },
   ],
   ['a config in a list', { mcpServers: [{ title: 'a', config: X }] }, X],
+  ['empty members', { mcpServers: { a: { ...X, type: '', url: '', args: '', env: [] } } }, X],
+  ['blanks around members', { mcpServers: { a: { url: ' https://a.example/mcp ' } } }, FAR],
   ['no scheme', { mcpServers: { a: { url: 'a.example/mcp' } } }, FAR],
 ])('%s is read', async (_, document, body) => {
   const [entry, ...others] = await pasted(document)
@@ -206,6 +222,7 @@ test.each<[string, Body, RegExp]>([
 
 test.each<[string, unknown, RegExp]>([
   ['an installer', 'npx -y @smithery/cli install @a/b --client claude', /file of a client/],
+  ['an installation', 'npm install -g x-mcp', /installs something/],
   ['claude mcp list', 'claude mcp list', /claude mcp list/],
   ['a line with no server', 'claude mcp add a', /names no program and no address/],
   ['a link of a gallery', 'vscode:mcp/by-name/io.github.a/b', /gallery/],

@@ -21,8 +21,23 @@ const WRAPPERS: ReadonlySet<string> = new Set([
 const MOST_DEPTH = 4
 const MOST_CONTAINERS = 50
 
-const ADDRESSES = ['url', 'serverUrl', 'httpUrl', 'baseUrl', 'endpoint', 'uri', 'server_url', 'server_uri', 'openapi']
-const PROGRAMS = ['command', 'cmd']
+/** Members with the address or the program of a server, by their letters alone. */
+const TARGETS: ReadonlySet<string> = new Set([
+  ...[
+    'url',
+    'serverurl',
+    'httpurl',
+    'baseurl',
+    'endpoint',
+    'endpointurl',
+    'uri',
+    'serveruri',
+    'sseurl',
+    'mcpurl',
+    'openapi',
+  ],
+  ...['command', 'cmd'],
+])
 /** Members around the command or the address of an entry. */
 const INNER = ['transport', 'config', 'connection', 'params', 'server', 'configuration']
 
@@ -32,7 +47,15 @@ export function looksLikeEntry(value: JsonValue | undefined): boolean {
 }
 
 function names(value: JsonObject): boolean {
-  return [...PROGRAMS, ...ADDRESSES].some(key => value[key] !== undefined && value[key] !== null)
+  return Object.entries(value).some(([key, member]) => TARGETS.has(lettersOf(key)) && isSet(member))
+}
+
+function isSet(member: JsonValue): boolean {
+  return member !== null && member !== ''
+}
+
+function lettersOf(key: string): string {
+  return key.length > 64 ? '' : key.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 }
 
 /**
@@ -55,7 +78,7 @@ interface Search {
 function walk(value: JsonObject, pointer: string, depth: number, search: Search): void {
   for (const [key, inner] of Object.entries(value)) {
     const at = `${pointer}/${pointerToken(key)}`
-    const plain = key.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+    const plain = lettersOf(key)
     if (MAPS.has(plain) && (isJsonObject(inner) || Array.isArray(inner))) readMap(inner, at, depth, search)
     else if (plain === 'tools' && Array.isArray(inner) && inner.some(isRemoteTool)) search.found.push(tools(inner, at))
     else if (plain === 'extensions' && isJsonObject(inner) && Object.values(inner).some(isExtension))
@@ -76,7 +99,7 @@ function readMap(map: JsonObject | JsonValue[], pointer: string, depth: number, 
 }
 
 function isMapName(key: string): boolean {
-  return MAPS.has(key.toLowerCase().replaceAll(/[^a-z0-9]/g, ''))
+  return MAPS.has(lettersOf(key))
 }
 
 function readWrapper(plain: string, inner: JsonObject, pointer: string, depth: number, search: Search): void {

@@ -76,6 +76,7 @@ const KEY_FIRST = /^(?:---|[^\s:=]{1,64}:\s|- \S)/
 /** The format of a text by its first lines; undefined for JSON, and for a line. */
 export function formatOf(text: string): Exclude<TextFormat, 'json'> | undefined {
   if (isToml(text)) return 'toml'
+  if (/^["'][\w. -]{1,64}["']:[ \t]{0,8}\r?\n/.test(text)) return 'yaml'
   const looksLikeYaml = /^(?:---|[^\s:=#{["]{1,64}:(?:\s|$)|["'][\w. -]{1,64}["']:\s*$|- \w+:\s)/m.test(text)
   return looksLikeYaml && !/^\s*(?:[{["]|\/[/*]|[a-z-]+:[{/])/i.test(text) ? 'yaml' : undefined
 }

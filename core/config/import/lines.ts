@@ -13,7 +13,7 @@ const COMMAND_LINE_CHARACTERS = 256 * 1024
 const MOST_LINES = 200
 /** The prompt of a shell in front of a command. */
 const PROMPT =
-  /^(?:\$|>|%|❯|#(?=\s+(?:npx|uvx|claude|docker|code|codex)\s)|PS [^>\n]{0,200}>|C:[^>\n]{0,200}>)\s*(?=\S)/
+  /^(?:\$|>|%|❯|!(?=[a-z])|#(?=\s+(?:npx|uvx|claude|docker|code|codex)\s)|PS [^>\n]{0,200}>|C:[^>\n]{0,200}>)\s*(?=\S)/
 
 /** The servers of a text that is no JSON: an install link, a line that adds one to a client, a URL, a command line. */
 export function fromText(text: string): ImportedEntry[] {
@@ -86,6 +86,14 @@ function pastedByMistake(text: string): string | undefined {
   if (/^[^\s:=]{1,64}:\s/.test(text)) return 'This looks like YAML, and names no server in a form that is known'
   if (/^[^\s:=]{1,64}[ \t]{1,8}=\s/.test(text))
     return 'This looks like TOML, and names no server in a form that is known'
+  if (/^(?:export|const|let|var|import|from|return|def|class)\s/.test(text))
+    return 'This is a line of a program or of a shell and starts no server; paste the configuration in it'
+  if (
+    /^(?:sudo\s+)?(?:(?:npm|pnpm|yarn|bun|pip3?|pipx|brew|apt|apt-get|cargo|go)\s+(?:install|i|add)|uv\s+(?:tool\s+install|add|pip)|docker\s+pull|git\s+clone)\s/.test(
+      text,
+    )
+  )
+    return 'This command installs something and starts no server; paste the command that starts it'
   const scheme = /^([a-z][a-z0-9+.-]*):\/\/\S*$/i.exec(text)?.[1]?.toLowerCase()
   if (scheme === 'file') return 'This is the address of a file; paste what the file holds'
   return scheme === undefined ? undefined : `An address with ${scheme}:// cannot be imported; http and https can`

@@ -78,8 +78,7 @@ function fromEntry(key: string | undefined, entry: JsonValue, pointer: string, r
 }
 
 function fromObject(key: string | undefined, entry: JsonObject, pointer: string): ImportedEntry {
-  const naming =
-    key === undefined ? NAMES.find(member => typeof entry[member] === 'string' && entry[member] !== '') : undefined
+  const naming = key === undefined ? namingMember(entry) : undefined
   const { owner, name: given } = splitKey(key ?? (naming === undefined ? nameOfEntry(entry) : String(entry[naming])))
   const { name, ...written } = namedAs(given)
   const read = readEntry(name, naming === undefined ? entry : withoutMember(entry, naming), pointer)
@@ -89,6 +88,12 @@ function fromObject(key: string | undefined, entry: JsonObject, pointer: string)
   const from = typeof entry.owner === 'string' ? { from: entry.owner } : {}
   const body = { ...(owner === undefined ? {} : { owner }), ...read.body, name }
   return { name, ...written, body, ...from, ...(warnings.length === 0 ? {} : { warnings }), place }
+}
+
+function namingMember(entry: JsonObject): string | undefined {
+  const keys = Object.keys(entry)
+  const written = NAMES.map(name => (Object.hasOwn(entry, name) ? name : keys.find(key => key.toLowerCase() === name)))
+  return written.find(key => key !== undefined && typeof entry[key] === 'string' && entry[key] !== '')
 }
 
 /** The member with the name of an entry: that of a list, or the key of the entry. */

@@ -34,7 +34,8 @@ function withMember(entry: JsonObject, key: string, value: JsonValue): JsonObjec
 
 function withAuth(entry: JsonObject, key: string, auth: JsonValue): JsonObject {
   if (typeof auth === 'string') {
-    return /^(?:none|oauth2?)?$/i.test(auth) ? entry : withHeader(entry, key, 'Authorization', schemed(auth))
+    // Another word names a kind of sign-in.
+    return /^(?:Bearer|Basic|Token) +\S/i.test(auth) ? withHeader(entry, key, 'Authorization', auth) : entry
   }
   if (!isJsonObject(auth)) return entry
   const { type, scheme, username, password, header, headerName, header_name, name, headers } = auth

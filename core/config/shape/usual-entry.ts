@@ -57,7 +57,7 @@ export function usualEntry(written: JsonObject, pointer: string): UsualEntry {
     const [member = ''] = path.split(':', 1)
     warnings.push(`left out: ${pointer}/${names[member] ?? pointerToken(member)}:${path.slice(member.length + 1)}`)
   })
-  const entry: Record<string, JsonValue> = { ...kept }
+  const entry: Record<string, JsonValue> = trimmed(kept)
   for (const field of ['env', 'headers'] as const) {
     const value = entry[field]
     if (value !== undefined && value !== null) entry[field] = pairsOf(value, field)
@@ -81,6 +81,24 @@ function withTimes(entry: JsonObject): Waits {
   const isNumber = typeof timeout === 'string' && /^\d+$/.test(timeout)
   const own = isNumber ? Number(timeout) : typeof timeout === 'string' ? withWaits({ timeout }).entry.timeout : timeout
   return { ...waits, entry: { ...waits.entry, timeout: own ?? timeout } }
+}
+
+/** Members that are empty count as absent; blanks around a program or an address are none of it. */
+const TRIMMED = ['command', 'url', 'serverUrl', 'httpUrl', 'baseUrl', 'endpoint', 'uri', 'type', 'transport', 'cwd']
+
+function trimmed(entry: JsonObject): Record<string, JsonValue> {
+  const result: Record<string, JsonValue> = { ...entry }
+  for (const field of TRIMMED) {
+    const value = entry[field]
+    if (typeof value !== 'string') continue
+    if (value.trim() === '') delete result[field]
+    else result[field] = value.trim()
+  }
+  if (entry.args === '') delete result.args
+  // A line end behind an argument comes from a file, and no program wants it.
+  if (Array.isArray(entry.args))
+    result.args = entry.args.map(arg => (typeof arg === 'string' ? arg.replace(/\r?\n$/, '') : arg))
+  return result
 }
 
 function nameIn(names: Readonly<Record<string, string>>, member: string): string {
@@ -143,12 +161,14 @@ function withoutLeft(entry: JsonObject, leave: (path: string) => void): JsonObje
   return Object.fromEntries(kept)
 }
 
+/** Longest address without a scheme. */
+const MOST_ADDRESS = 2_048
 /** A host without a scheme, as people write an address. */
 const HOST = /^(?:localhost|\[[\da-f:]+\]|[\w-]+(?:\.[\w-]+)+)(?::\d{1,5})?(?:[/?#]\S*)?$/i
 
 /** The address of a text without a scheme: `https`, but for this machine and for addresses of its network. */
 export function addressOf(text: string): string | undefined {
-  if (!HOST.test(text)) return undefined
+  if (text.length > MOST_ADDRESS || !HOST.test(text)) return undefined
   const isNear =
     /^(?:localhost|\[|127\.|10\.|192\.168\.|0\.0\.0\.0|172\.(?:1[6-9]|2\d|3[01])\.|host\.docker\.internal)/i.test(text)
   return `${isNear ? 'http' : 'https'}://${text}`
