@@ -37,22 +37,9 @@ export class ExtensionTaskRun extends TaskRun {
   protected async settled({ state, value }: Polled, isFirst: boolean): Promise<UpstreamReply | undefined> {
     if (state.status === 'input_required')
       return value.inputRequests === undefined ? undefined : this.#answer(value.inputRequests)
-    const { result, error } = value
     // A server may have other words for the end of a task: a result or an error says that it is over.
-    const hasEnded = state.status !== 'working' && (isPlainObject(result) || isRpcError(error))
-    if (!isOver(state) && !hasEnded) return undefined
-    if (isPlainObject(result) && state.status !== 'cancelled') {
-      const isError = result.isError === true || state.status === 'failed'
-      return { kind: 'result', text: JSON.stringify(isError ? { ...result, isError } : result), isError }
-    }
-    if (isRpcError(error)) return { kind: 'error', error }
-    // The reply to the call need not hold what the task ended with.
-    if (isFirst && state.status !== 'cancelled' && error === undefined) return undefined
-    const why = typeof error === 'string' ? error : (state.statusMessage ?? 'it gave no result and no error')
-    return {
-      kind: 'error',
-      error: { code: INTERNAL_ERROR, message: `The server ended the task as ${state.status}: ${why}` },
-    }
+    const hasEnd = isPlainObject(value.result) || isRpcError(value.error)
+    return isOver(state) || (hasEnd && state.status !== 'working') ? endOf({ state, value }, isFirst) : undefined
   }
 
   /** Asks the client what it was not asked yet, and sends the answers; undefined: the task continues. */
@@ -112,6 +99,21 @@ export class ExtensionTaskRun extends TaskRun {
     this.cancelTask()
     return { kind: 'failed', code, message }
   }
+}
+
+/** The end of a task that is over; undefined where only a later description holds it. */
+function endOf({ state, value }: Polled, isFirst: boolean): UpstreamReply | undefined {
+  const { result, error } = value
+  const { status, statusMessage = 'it gave no result and no error' } = state
+  if (isPlainObject(result) && status !== 'cancelled') {
+    const isError = result.isError === true || status === 'failed'
+    return { kind: 'result', text: JSON.stringify(isError ? { ...result, isError } : result), isError }
+  }
+  if (isRpcError(error)) return { kind: 'error', error }
+  // The reply to the call need not hold what the task ended with.
+  if (isFirst && status !== 'cancelled' && error === undefined) return undefined
+  const why = typeof error === 'string' ? error : statusMessage
+  return { kind: 'error', error: { code: INTERNAL_ERROR, message: `The server ended the task as ${status}: ${why}` } }
 }
 
 /** Undefined when one of them is not a valid input request. */
