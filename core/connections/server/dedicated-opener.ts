@@ -1,14 +1,6 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { WireError } from '../../contract/errors.ts'
-import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
-import {
-  askableCapabilities,
-  declaredApps,
-  listReaderCapabilities,
-  SHARED_APPS,
-  withChangingRoots,
-} from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import { listChanged } from '../../domain/mcp-methods.ts'
 import { scopeOf } from '../../domain/session-scope.ts'
@@ -27,7 +19,7 @@ import { isFinal } from './machine/recovery.ts'
 import { askingEvents } from './seen-asking.ts'
 import type { ServerAsking } from './server-asking.ts'
 import { type ServerContext, wireErrorOf } from './server-context.ts'
-import type { SessionEntry } from './session-entry.ts'
+import { offersOf, type SessionEntry } from './session-entry.ts'
 
 /** Time for which a session that got no process uses the shared connection before the next attempt. */
 const SHARES_MS = 30_000
@@ -110,7 +102,7 @@ export class DedicatedOpener {
       entry.shares = undefined
       entry.connection = context.launcher.launch(whole, {
         ...(isFace ? {} : { session: entry.owner }),
-        offers: this.#offers(entry, effective),
+        offers: offersOf(entry, effective, this.#options),
         era: entry.older ? 'legacy' : this.#options.era(),
         knownTools: this.#options.knownTools(),
         catalog: isFace,
@@ -132,18 +124,6 @@ export class DedicatedOpener {
     if (this.#isTrial(entry)) this.#endTrial(entry, reason)
     else if (!isFace && reason.code === 'quota_servers' && this.#isAuto()) this.#share(entry, reason)
     else this.#failWaiting(entry, reason)
-  }
-
-  /** Server requests are matched to a client only on a connection that is not shared: only those offer them. */
-  #offers({ owner, binding, older }: SessionEntry, { settings }: EffectiveServer): JsonObject {
-    const version = older ? this.#options.older.version : this.#options.version()
-    if (owner.kind === 'face') return listReaderCapabilities(settings.session, version)
-    if (owner.kind === 'user' || !binding) return SHARED_APPS
-    const askable = askableCapabilities(binding.capabilities, version)
-    return {
-      ...(owner.kind === 'lease' ? withChangingRoots(askable) : askable),
-      ...declaredApps(binding.capabilities),
-    }
   }
 
   /** Calls wait until the server has asked for the client's roots (`changed`: again) and knows them, where it is expected to ask. */

@@ -204,7 +204,6 @@ export class ServerLists {
   }
 }
 
-/** The members of the server's handshake result that a catalogue holds. */
 /** Adds the capabilities that the server did not declare, and of which it has items: clients ask for nothing else. */
 function withForgotten(
   handshake: ReturnType<typeof handshakeOf>,
@@ -217,6 +216,7 @@ function withForgotten(
   return { ...handshake, capabilities: { ...handshake.capabilities, ...added } }
 }
 
+/** The members of the server's handshake result that a catalogue holds. */
 function handshakeOf({ capabilities, serverInfo, instructions, protocolVersion, askedVersion }: OpenedMessage) {
   return {
     ...{ capabilities, serverInfo, ...(instructions === undefined ? {} : { instructions }), protocolVersion },

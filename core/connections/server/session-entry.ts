@@ -1,4 +1,13 @@
 import type { WireError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import {
+  askableCapabilities,
+  declaredApps,
+  listReaderCapabilities,
+  SHARED_APPS,
+  withChangingRoots,
+} from '../../domain/client-capabilities.ts'
+import type { EffectiveServer } from '../../registry/api.ts'
 import type { SessionBinding } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
 import { ConnectionSlot } from '../connection/connection-slot.ts'
@@ -65,5 +74,21 @@ export function sessionEntry(owner: DedicatedTo, older: boolean, binding: Sessio
     drains: false,
     shares: undefined,
     endTurn: undefined,
+  }
+}
+
+/** Server requests are matched to a client only on a connection that is not shared: only those offer them. */
+export function offersOf(
+  { owner, binding, older }: SessionEntry,
+  { settings }: EffectiveServer,
+  versions: { readonly older: { readonly version: string | undefined }; version(): string | undefined },
+): JsonObject {
+  const version = older ? versions.older.version : versions.version()
+  if (owner.kind === 'face') return listReaderCapabilities(settings.session, version)
+  if (owner.kind === 'user' || !binding) return SHARED_APPS
+  const askable = askableCapabilities(binding.capabilities, version)
+  return {
+    ...(owner.kind === 'lease' ? withChangingRoots(askable) : askable),
+    ...declaredApps(binding.capabilities),
   }
 }
