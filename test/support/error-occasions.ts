@@ -35,6 +35,9 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   field_forbidden: '`owner`, `sandbox` and the like by an ordinary user',
   password_mismatch: 'changing a password',
   reset_link_invalid: 'it was used, is older than 24 hours, or something else has ended it',
+  second_factor_required: 'users must have a second factor here, and the caller has none',
+  second_factor_unavailable: 'a user has a second factor, and the plugin that checks it is off or failed',
+  reauth_required: 'a change of how you sign in, more than ten minutes after you last proved who you are',
   password_change_required: 'after an administrator has set the password',
   stdio_not_permitted: 'a command by somebody who may not run any here; also as a server’s state',
   env_key_forbidden: '`LD_PRELOAD`, `NODE_OPTIONS` and their kind, by an ordinary user',
@@ -203,4 +206,8 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   client_blocked: 'a sign-in of a client that an administrator has blocked',
   client_not_found: 'a client that is not listed',
   grant_not_found: 'a connected app that you do not have',
+  second_factor_failed: 'the code at a sign-in or a proof is wrong, or was used already',
+  second_factor_ended: 'a sign-in waits for a code longer than five minutes, was tried five times, or is finished',
+  factor_not_found: 'a second factor that you do not have, or recovery codes without one',
+  quota_factors: 'setting more second factors than `factorsPerUser`',
 }
