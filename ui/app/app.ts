@@ -34,7 +34,10 @@ export class PbApp extends PbElement {
   }
 
   override render(): unknown {
-    return html`${this.#content()}<pb-toasts></pb-toasts>`
+    const proof = session.proving
+      ? this.#lazy(import('../pages/factors/proof.ts'), html`<section><pb-proof></pb-proof></section>`)
+      : ''
+    return html`${this.#content()}${proof}<pb-toasts></pb-toasts>`
   }
 
   #content(): unknown {
@@ -45,6 +48,8 @@ export class PbApp extends PbElement {
     // The set-up continues after its first step has created the account.
     const setup = document.documentElement.dataset.setup === 'open' && (!user || router.place.path === '/setup')
     if (user && user.mustChangePassword !== true && !setup) {
+      if (session.mustSetSecondFactor)
+        return this.#lazy(import('../pages/factors/gate.ts'), html`<pb-factor-gate></pb-factor-gate>`)
       if (router.place.path === '/consent')
         return this.#lazy(import('../pages/consent/page.ts'), html`<pb-consent></pb-consent>`)
       return this.#lazy(import('./frame.ts'), html`<pb-frame></pb-frame>`)

@@ -14,6 +14,7 @@ import { market } from './market.ts'
 import { monitoring } from './monitoring.ts'
 import { patchBay } from './patch-bay.ts'
 import { apps } from './people/apps.ts'
+import { factors } from './people/factors.ts'
 import { keys } from './people/keys.ts'
 import { setup } from './people/setup.ts'
 import { signIn } from './people/sign-in.ts'
@@ -36,6 +37,7 @@ export const templates: Record<string, string> = {
   ...common,
   ...dashboard,
   ...editor,
+  ...factors,
   ...figures,
   ...group,
   ...groups,
