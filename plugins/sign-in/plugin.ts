@@ -4,9 +4,14 @@ import { config, type SignInConfig } from './config.ts'
 import { ERRORS, type Fail } from './errors.ts'
 import { addFactorRoutes } from './factor-routes.ts'
 import { Factors } from './factors.ts'
+import { Flows } from './flows.ts'
+import { Identities } from './identities.ts'
+import { addIdentities } from './identity-routes.ts'
 import { Proofs } from './proofs.ts'
+import { addProviders } from './provider-routes.ts'
+import { openProviders } from './providers.ts'
 import { addSignIn } from './sign-in-routes.ts'
-import { first, type SignInTables } from './tables.ts'
+import { first, identities as identitiesTable, type SignInTables } from './tables.ts'
 import { Tickets } from './tickets.ts'
 import { Tries } from './tries.ts'
 import { words } from './words.zh.ts'
@@ -15,7 +20,7 @@ const NAME = 'sign-in'
 const SWEEP_MS = 600_000
 const LIMITS = { factorsPerUser: 10 }
 
-/** Second factors of sign-ins to the hub. */
+/** Ways to sign in to the hub: second factors, and accounts at providers. */
 export default definePlugin<SignInConfig>({
   name: NAME,
   contract: 1,
@@ -24,10 +29,10 @@ export default definePlugin<SignInConfig>({
   errors: ERRORS,
   words,
   claims: ['/api/auth/*', '/api/admin/users/*'],
-  migrations: { '0001-first': first },
+  migrations: { '0001-first': first, '0002-identities': identitiesTable },
   setup(context) {
     const limits = context.limits as typeof LIMITS
-    const fail: Fail = (code, message) => context.error(code as never, message)
+    const fail: Fail = (code, message, cause) => context.error(code as never, message, { cause })
     const tables = context.tables<SignInTables>()
     const factors = new Factors(tables, context.sealing, fail, limits.factorsPerUser)
     const tickets = new Tickets(context.sealing, tables, fail)
@@ -39,6 +44,10 @@ export default definePlugin<SignInConfig>({
     addSignIn(context, { proofs, tickets, fail })
     addFactorRoutes(context, { tables, factors, tries, fail, isRequired: role => proofs.isRequired(role) })
     addAdminRoutes(context, factors)
+    const identities = new Identities(tables, fail)
+    const providers = openProviders(context.config, context.fetch, fail)
+    addProviders(context, { providers, flows: new Flows(context.sealing, fail), identities, fail })
+    addIdentities(context, identities)
 
     context.contribute('secondFactor', NAME, proofs)
     context.contribute('builtPage', 'factors', { access: 'user' })

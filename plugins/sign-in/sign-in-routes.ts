@@ -8,10 +8,12 @@ import type { Tickets } from './tickets.ts'
 export const ticketText = z.string().min(1).max(1_024)
 /** A code of an app, or a recovery code. */
 export const codeText = z.string().min(1).max(64)
-const asked = z.object({
+/** What a user must still prove. */
+export const asked = z.object({
   secondFactor: z.object({ ticket: z.string(), methods: z.array(z.string()), expiresAt: z.string() }),
 })
-const SESSION = {
+/** A session, as an example. */
+export const SESSION = {
   token: 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIwMUpEN0MwQTExIn0.c2lnbmF0dXJl',
   expiresAt: '2026-11-21T21:30:00.000Z',
 }

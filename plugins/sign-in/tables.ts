@@ -23,6 +23,20 @@ export interface RecoveryCodeRow {
   hash: string
 }
 
+/** An account at a provider, with which a user signs in. */
+export interface IdentityRow {
+  id: string
+  user_id: string
+  /** Id of the provider. */
+  provider: string
+  issuer: string
+  subject: string
+  /** As the provider said last; for people alone. */
+  email: string | null
+  created_at: string
+  last_used_at: string | null
+}
+
 /** A proof that a user was asked for. */
 export interface TicketRow {
   id: string
@@ -38,6 +52,7 @@ export interface SignInTables {
   factors: FactorRow
   recovery_codes: RecoveryCodeRow
   tickets: TicketRow
+  identities: IdentityRow
 }
 
 /** The tables, as the parts of the plugin use them. */
@@ -73,4 +88,21 @@ export const first: Migration = async db => {
     .addColumn('used', 'integer', column => column.notNull())
     .addColumn('expires_at', 'text', column => column.notNull())
     .execute()
+}
+
+/** Accounts at providers. */
+export const identities: Migration = async db => {
+  await db.schema
+    .createTable('identities')
+    .addColumn('id', 'text', column => column.primaryKey())
+    .addColumn('user_id', 'text', column => column.notNull().references('user.id').onDelete('cascade'))
+    .addColumn('provider', 'text', column => column.notNull())
+    .addColumn('issuer', 'text', column => column.notNull())
+    .addColumn('subject', 'text', column => column.notNull())
+    .addColumn('email', 'text')
+    .addColumn('created_at', 'text', column => column.notNull())
+    .addColumn('last_used_at', 'text')
+    .execute()
+  await db.schema.createIndex('identities_subject').on('identities').columns(['issuer', 'subject']).unique().execute()
+  await db.schema.createIndex('identities_user').on('identities').column('user_id').execute()
 }

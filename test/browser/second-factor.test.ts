@@ -1,7 +1,8 @@
-/** A person sets a second factor, signs in with it, proves who it is again, and must have one where it is required. */
+/** A person sets a second factor, signs in with it, links an account, and must have a factor where it is required. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { App, PROXY, setApp } from '../plugins/sign-in/app.ts'
+import { OidcIssuer, signInAt } from '../plugins/sign-in/oidc.ts'
 import { type Client, type Hub, PASSWORD, startHub } from '../support/hub.ts'
 import { axe, openBrowser, openTab, PHONE } from './support/console.ts'
 
@@ -105,6 +106,39 @@ test('an administrator takes away the factors of somebody, and proves first who 
   await page.getByText('cy has no second factor now').waitFor()
   expect((await cy.person.request('GET', '/api/auth/me')).status).toBe(401)
   await tab.close()
+}, 120_000)
+
+test('a person links an account at a provider, and signs in with it', async () => {
+  const issuer = await OidcIssuer.start(`${hub.url}/signin/callback`)
+  try {
+    const provider = { id: 'company', kind: 'oidc', label: 'Company', issuer: issuer.url, clientId: 'hub' }
+    const providers = [{ ...provider, clientSecret: 'secret-of-the-hub-1', provision: 'link' }]
+    await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: { providers } })
+    const tab = await openTab(browser, hub, await hub.user('ivy'))
+    const { page } = tab
+    // A tab refuses requests to another host: the test signs in at the issuer, and the browser comes back.
+    await page.route('**/api/auth/providers/company/start', async route => {
+      const { url } = await (await route.fetch()).json()
+      await route.fulfill({ json: { url: await signInAt(url, 'ivy-c') } })
+    })
+    await page.goto(`${hub.url}/settings/factors`)
+    await page.getByRole('button', { name: 'Link Company' }).click()
+    await page.getByText('ivy-c@company.example').waitFor()
+    expect(page.url()).toBe(`${hub.url}/settings/factors`)
+    expect(await axe(tab)).toEqual([])
+    await page.goto(`${hub.url}/settings/profile`)
+    await page.getByRole('button', { name: 'Sign out' }).first().click()
+    await page.getByRole('button', { name: 'Sign in with Company' }).waitFor()
+    expect(await axe(tab)).toEqual([])
+    await page.getByRole('button', { name: 'Sign in with Company' }).click()
+    await page.getByRole('heading', { name: 'Sign-ins' }).waitFor()
+    await page.goto(`${hub.url}/signin/callback?code=x&state=x`)
+    await page.getByRole('heading', { name: 'You are not signed in' }).waitFor()
+    expect(page.url()).toBe(`${hub.url}/signin/callback`)
+    await tab.close()
+  } finally {
+    await issuer.stop()
+  }
 }, 120_000)
 
 test('where a second factor is required, the console shows nothing else until it is set', async () => {

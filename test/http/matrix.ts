@@ -339,6 +339,13 @@ const REST: readonly Row[] = [
   { method: 'DELETE', path: '/api/admin/oauth/clients/{id}', ...administrators(404) },
   { method: 'POST', path: '/api/auth/second-factor', body: () => ({ ticket: 'x', code: 'x' }), ...everybody(401) },
   { method: 'POST', path: '/api/auth/reauth', body: () => ({}), ...signedIn(400) },
+  { method: 'GET', path: '/api/auth/providers', ...everybody(200) },
+  ...[
+    { path: '/api/auth/providers/{id}/start', body: () => ({ keyHash: 'A'.repeat(43) }) },
+    { path: '/api/auth/providers/{id}/finish', body: () => ({ url: 'x', key: 'x' }) },
+  ].map(row => ({ ...row, method: 'POST' as const, ...everybody(404) })),
+  { method: 'GET', path: '/api/auth/identities', ...signedIn(200) },
+  { method: 'DELETE', path: '/api/auth/identities/{id}', ...signedIn(404) },
   { method: 'GET', path: '/api/auth/factors', ...signedIn(200) },
   { method: 'POST', path: '/api/auth/factors/totp', body: () => ({}), ...signedIn(201) },
   { method: 'POST', path: '/api/auth/factors/totp/confirm', body: () => ({ id: 'x', code: 'x' }), ...signedIn(404) },

@@ -208,11 +208,17 @@ export const HELD_ELSEWHERE: readonly string[] = [
 /** Routes that write, and start, change or enable nothing that runs. */
 export const HARMLESS: readonly string[] = [
   'DELETE /api/oauth/grants/{id}',
-  ...['second-factor', 'reauth', 'factors/totp', 'factors/totp/confirm', 'factors/recovery-codes'].map(
-    path => `POST /api/auth/${path}`,
-  ),
+  ...[
+    'second-factor',
+    'reauth',
+    'factors/totp',
+    'factors/totp/confirm',
+    'factors/recovery-codes',
+    'providers/{id}/start',
+    'providers/{id}/finish',
+  ].map(path => `POST /api/auth/${path}`),
   'DELETE /api/auth/factors/{id}',
-  'DELETE /api/admin/users/{name}/factors',
+  'DELETE /api/auth/identities/{id}',
   'POST /revoke',
   ...['setup', 'auth/login', 'auth/logout', 'auth/refresh', 'auth/password', 'auth/reset'].map(
     path => `POST /api/${path}`,

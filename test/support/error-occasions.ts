@@ -210,4 +210,12 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   second_factor_ended: 'a sign-in waits for a code longer than five minutes, was tried five times, or is finished',
   factor_not_found: 'a second factor that you do not have, or recovery codes without one',
   quota_factors: 'setting more second factors than `factorsPerUser`',
+  provider_not_found: 'a sign-in at a provider that is not configured',
+  provider_unreachable: 'a provider of sign-ins does not answer, or with HTTP 429 or 5xx',
+  provider_refused: 'a provider refuses a sign-in, or its answer does not hold: code, issuer, nonce, signature',
+  sign_in_foreign: 'the end of a sign-in that another browser or user began, or more than ten minutes ago',
+  identity_unknown: 'a sign-in with an account that no user has linked, or whose address is at another domain',
+  identity_taken: 'linking an account that another user has linked',
+  identity_not_found: 'unlinking an account that you have not linked',
+  last_sign_in: 'unlinking the only account of a user without a password',
 }

@@ -204,6 +204,8 @@ export const STORING_NOTHING: Readonly<Record<string, string>> = {
   'POST /api/oauth/requests': 'reads',
   'POST /api/oauth/decisions': 'grantsPerUser; a row of each decision is kept for ten minutes',
   'POST /api/auth/second-factor': 'sign-ins as with a password',
+  'POST /api/auth/providers/{id}/start': 'nothing: the address has what has begun',
+  'POST /api/auth/providers/{id}/finish': 'an account at a provider, as many as its user has there',
   'POST /api/auth/reauth': 'a ticket, of which a user has 20',
   'POST /api/auth/factors/totp': 'factorsPerUser',
   'POST /api/auth/factors/totp/confirm': 'changes a row',

@@ -45,6 +45,10 @@ export class PbApp extends PbElement {
     if (router.place.path === '/reset-password') {
       return this.#lazy(import('../pages/sign-in/reset.ts'), html`<pb-reset-password></pb-reset-password>`)
     }
+    if (router.place.path === '/signin/callback') {
+      const page = html`<pb-provider-callback></pb-provider-callback>`
+      return this.#lazy(import('../pages/providers/callback.ts'), page)
+    }
     // The set-up continues after its first step has created the account.
     const setup = document.documentElement.dataset.setup === 'open' && (!user || router.place.path === '/setup')
     if (user && user.mustChangePassword !== true && !setup) {

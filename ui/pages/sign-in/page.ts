@@ -8,6 +8,7 @@ import { PbElement } from '../../components/element.ts'
 import { errorText } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
+import { begin, canBegin, type Provider, providersOf } from '../providers/begin.ts'
 import { gate } from './gate.ts'
 import { codeForm } from './second-step.ts'
 
@@ -22,6 +23,7 @@ export class PbSignIn extends PbElement {
     wait: { state: true },
     asked: { state: true },
     byRecovery: { state: true },
+    providers: { state: true },
   }
   declare error: ApiError | undefined
   declare busy: boolean
@@ -32,9 +34,20 @@ export class PbSignIn extends PbElement {
   /** The second step that waits for a code. */
   declare asked: AskedProof | undefined
   declare byRecovery: boolean | undefined
+  /** Accounts with which people sign in instead of a password. */
+  declare providers: readonly Provider[] | undefined
   #timer: ReturnType<typeof setInterval> | undefined
   /** Kept only in this element, for the change that is required at a first sign-in. */
   #password = ''
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    if (!session.user && canBegin()) {
+      void providersOf().then(found => {
+        this.providers = found
+      })
+    }
+  }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback()
@@ -56,7 +69,17 @@ export class PbSignIn extends PbElement {
       <form class="stack l" @submit=${this.#submit}>
         <div class="field"><label class="lbl" for="user">${t('User')}</label><input id="user" name="username" class="in big" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus></div>
         ${this.#passwordField('password', t('Password'), 'current-password')}${this.#problem()}
-        <button class="btn pri big full" ?disabled=${this.busy || this.wait > 0}>${this.busy ? t('Signing in') : this.wait > 0 ? t('Wait {n} s', { n: this.wait }) : t('Sign in')}</button></form></section>${back}`)
+        <button class="btn pri big full" ?disabled=${this.busy || this.wait > 0}>${this.busy ? t('Signing in') : this.wait > 0 ? t('Wait {n} s', { n: this.wait }) : t('Sign in')}</button></form>${this.#others()}</section>${back}`)
+  }
+
+  #others(): unknown {
+    const { providers = [] } = this
+    if (providers.length === 0) return nothing
+    const returnTo = router.place.path
+    return html`<p class="or"><span>${t('or')}</span></p><div class="stack">${providers.map(
+      ({ id, label }) =>
+        html`<button type="button" class="btn big full" ?disabled=${this.busy} @click=${() => void this.#try(() => begin(id, { returnTo }))}>${t('Sign in with {provider}', { provider: label })}</button>`,
+    )}</div>`
   }
 
   #secondStep(asked: AskedProof): unknown {
