@@ -90,16 +90,16 @@ test('where a second factor is required, nothing but one’s own sign-in is open
   const cy = await hub.user('cy')
   const { secret } = await cy.ok('POST', '/api/keys', { label: 'k', scopes: ['mcp', 'api'] })
   const key = new Client(hub.url, 'cy', secret)
-  const require = (requireSecondFactor: string) =>
+  const setRequired = (requireSecondFactor: string) =>
     send(...([hub.url, 'PATCH', '/api/admin/plugins/sign-in', { config: { requireSecondFactor } }] as const), {
       authorization: `Bearer ${root.person.token}`,
     })
   const root = await setApp(hub, admin)
   admin = root.person
-  expect((await require('nobody')).status).toBe(400)
-  expect((await require('admins')).status).toBe(200)
+  expect((await setRequired('nobody')).status).toBe(400)
+  expect((await setRequired('admins')).status).toBe(200)
   expect((await cy.request('GET', '/api/servers')).status).toBe(200)
-  expect((await require('all')).status).toBe(200)
+  expect((await setRequired('all')).status).toBe(200)
   const closed = [403, 'second_factor_required']
   for (const who of [cy, key]) expect(await refused(who, 'GET', '/api/servers')).toEqual(closed)
   const mcp = await key.request('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' })
@@ -111,7 +111,7 @@ test('where a second factor is required, nothing but one’s own sign-in is open
   const { person } = await setApp(hub, fresh)
   await person.ok('GET', '/api/servers')
   await key.ok('GET', '/api/servers')
-  expect((await require('off')).status).toBe(200)
+  expect((await setRequired('off')).status).toBe(200)
 }, 60_000)
 
 test('while the plugin is off or has failed, a user with a second factor is refused, and others sign in', async () => {

@@ -107,7 +107,7 @@ function useRoute({ registry, auth }: ResetRoutesDeps): Route {
       }
       const passwordHash = await auth.passwords.hash(body.newPassword)
       if (!(await auth.resetLinks.take(body.token))) throw invalidLink()
-      attempt.succeeded()
+      if (user.secondFactor === null) attempt.succeeded()
       const changed = await registry.users.setPassword(user.id, passwordHash)
       const opened = await openSession(auth, changed, clientOf(request, info))
       registry.audit.record(opened.actor, {
