@@ -63,6 +63,7 @@ test('a user links an account, and signs in with it', async () => {
     { id: 'company', kind: 'oidc', label: 'Company', linkable: true },
     { id: 'octo', kind: 'github', label: 'Octo', linkable: true },
   ])
+  expect((await admin.request('GET', '/api/admin/plugins')).text).not.toContain('secret-of-the-hub-1')
   const ada = await hub.user('ada')
   expect(refusal(await enter('ada-c'))).toEqual([403, 'identity_unknown'])
   await linked(ada, 'ada-c')
