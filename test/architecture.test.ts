@@ -73,7 +73,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['io', 'arguments'],
     ['local-files', 'output'],
     ['client'],
-    ['client-files'],
+    ['client-files', 'at-rest'],
     ['*'],
     ['commands'],
     ['run'],

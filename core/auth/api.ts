@@ -17,8 +17,8 @@ export interface Authenticator {
    * Resolves the user of a request's headers. Synchronous when the credential was verified in the last 30 s. `mcp`
    * accepts `Authorization` only; `api` also `x-auth-token`. An administrator at an address without administration is
    * returned as an ordinary user (`restricted`). Throws HubError: unauthenticated, token_*, credentials_conflict,
-   * insufficient_scope (a key without `api` on the API; `tools` is the API without this rule), password_change_required (unless `beforePasswordChange`), and
-   * rate_limited for a credential that was never verified, from an address that has sent too many wrong ones.
+   * insufficient_scope (a key without `api` on the API; `tools` is the API without this rule), password_change_required (unless `beforePasswordChange`),
+   * second_factor_required (unless `beforeSecondFactor`), and rate_limited for a credential that was never verified, from an address that has sent too many wrong ones.
    */
   authenticate(
     headers: Headers,
@@ -26,6 +26,7 @@ export interface Authenticator {
     method: string,
     source: CredentialSource,
     beforePasswordChange?: boolean,
+    beforeSecondFactor?: boolean,
   ): UserActor | Promise<UserActor>
   /** The same for a token sent as a text (first WebSocket message). */
   authenticateToken(

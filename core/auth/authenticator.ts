@@ -9,6 +9,7 @@ import type { Authenticator, CredentialSource, TokenAudience } from './api.ts'
 import { credentialOf, wellFormed } from './credentials.ts'
 import type { FailedCredentials } from './failed-credentials.ts'
 import type { Revocations } from './revocations.ts'
+import type { SecondFactors } from './second-factors.ts'
 import type { SignIns } from './sign-ins.ts'
 import { TokenVerifiers } from './token-verifiers.ts'
 import { TOKEN_LEEWAY_MS, type Tokens } from './tokens.ts'
@@ -31,6 +32,8 @@ export interface AuthenticatorDeps {
   readonly failedCredentials: FailedCredentials
   /** Default: none. */
   readonly verifiers?: TokenVerifiers
+  /** Default: nobody must have a second factor. */
+  readonly secondFactors?: Pick<SecondFactors, 'isRequired'>
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number
 }
@@ -44,6 +47,7 @@ interface Verified {
   readonly epoch: number | null
   readonly keyHash: string | null
   mustChangePassword: boolean
+  readonly hasSecondFactor: boolean
   untilMs: number
   /** The number of the last change of anybody's rights when this was verified. */
   change: number
@@ -62,7 +66,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
   dispose(): void
 } {
   const { tokens, revocations, signIns, registry, bus, failedCredentials, now = Date.now } = deps
-  const { verifiers = new TokenVerifiers() } = deps
+  const { verifiers = new TokenVerifiers(), secondFactors } = deps
   const kept = new SharedCache<string, Verified>({ maxSize: MAX_KEPT })
   const expected = new LRUCache<string, true>({ max: MAX_KEPT })
   const pending = new Map<string, Promise<Verified>>()
@@ -127,6 +131,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
       epoch: found.epoch,
       keyHash: found.keyHash,
       mustChangePassword: user.mustChangePassword,
+      hasSecondFactor: user.secondFactor !== null,
       untilMs: Math.min(now() + KEEP_MS, endMs(found.credential)),
       change,
     }
@@ -206,21 +211,33 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     return verified.restricted
   }
 
+  const admit = (
+    verified: Verified,
+    audience: TokenAudience,
+    method: string,
+    beforePasswordChange: boolean,
+    beforeSecondFactor: boolean,
+  ): void => {
+    admitCredential(verified, audience, method, beforePasswordChange)
+    if (beforeSecondFactor || verified.hasSecondFactor || !secondFactors?.isRequired(verified.actor.role)) return
+    throw new HubError('second_factor_required', 'Users must have a second factor here, and this one has none')
+  }
+
   return {
-    authenticate(headers, audience, method, source, beforePasswordChange = false) {
+    authenticate(headers, audience, method, source, beforePasswordChange = false, beforeSecondFactor = false) {
       const authorization = headers.get('authorization')
       const authToken = audience === 'mcp' ? null : headers.get('x-auth-token')
       if (authorization !== null && authToken === null) {
         const hit = lookUp(authorization)
         if (hit && hit.untilMs > now()) {
-          admit(hit, audience, method, beforePasswordChange)
+          admit(hit, audience, method, beforePasswordChange, beforeSecondFactor)
           return actorAt(hit, source)
         }
       }
       const credential = credentialOf(authorization, authToken)
       const header = authorization ?? `Bearer ${credential}`
       return verifyOnce(header, credential, source).then(found => {
-        admit(found, audience, method, beforePasswordChange)
+        admit(found, audience, method, beforePasswordChange, beforeSecondFactor)
         return actorAt(found, source)
       })
     },
@@ -229,7 +246,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
       const header = `Bearer ${wellFormed(token)}`
       const hit = lookUp(header)
       const found = hit && hit.untilMs > now() ? hit : await verifyOnce(header, token, source)
-      admit(found, audience, method, false)
+      admit(found, audience, method, false, false)
       return actorAt(found, source)
     },
 
@@ -262,7 +279,7 @@ function isUnchanged(key: KeyRecord | undefined, credential: Credential): boolea
 }
 
 /** Applies the rules that depend on the request to a valid credential. */
-function admit(
+function admitCredential(
   { actor, mustChangePassword }: Verified,
   audience: TokenAudience,
   method: string,

@@ -8,9 +8,11 @@ import { createFailedCredentials, type FailedCredentials } from './failed-creden
 import { LiveCredentials } from './live-credentials.ts'
 import { createPasswords, type Passwords } from './passwords.ts'
 import { createRateLimiter, type RateLimiter } from './rate-limit.ts'
+import { RecentProofs } from './recent-proofs.ts'
 import { RefusedSignIns } from './refused-sign-ins.ts'
 import { createResetLinks, type ResetLinks } from './reset-links.ts'
 import { createRevocations, type Revocations } from './revocations.ts'
+import { SecondFactors } from './second-factors.ts'
 import { createSignIns, type SignIns } from './sign-ins.ts'
 import { createSignInThrottle, type SignInThrottle } from './throttle.ts'
 import { TokenVerifiers } from './token-verifiers.ts'
@@ -35,6 +37,8 @@ export interface Auth {
   readonly resetLinks: ResetLinks
   readonly authenticator: Authenticator
   readonly verifiers: TokenVerifiers
+  readonly secondFactors: SecondFactors
+  readonly proofs: RecentProofs
   readonly liveCredentials: LiveCredentials
   readonly failedCredentials: FailedCredentials
   readonly signInThrottle: SignInThrottle
@@ -50,7 +54,8 @@ export function createAuth({ secret, instanceId, registry, db, bus }: AuthDeps):
   const failedCredentials = createFailedCredentials()
   const signIns = createSignIns({ db, bus, revocations })
   const verifiers = new TokenVerifiers()
-  const parts = { revocations, signIns, registry, bus, failedCredentials, verifiers }
+  const secondFactors = new SecondFactors()
+  const parts = { revocations, signIns, registry, bus, failedCredentials, verifiers, secondFactors }
   const authenticator = createAuthenticator({ tokens: issued, ...parts })
   const tokens: Tokens = {
     ...issued,
@@ -69,6 +74,8 @@ export function createAuth({ secret, instanceId, registry, db, bus }: AuthDeps):
     resetLinks: createResetLinks(db),
     authenticator,
     verifiers,
+    secondFactors,
+    proofs: new RecentProofs(),
     liveCredentials,
     failedCredentials,
     signInThrottle: createSignInThrottle(),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import { CommandError, OUTPUT, readArguments, readVerb, UsageError } from './arguments.ts'
+import { run as secondFactorOff } from './at-rest/second-factor-off.ts'
 import { HubClient } from './client.ts'
 import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
@@ -10,16 +11,20 @@ export const help = `patchbay user list [--json]
 patchbay user add <name> [--admin] [--password-stdin] [--json]
 patchbay user password <name> [--password-stdin]
 patchbay user disable|enable <name>
+patchbay user second-factor-off <name>
 patchbay user remove <name> [--transfer-to name | --cascade]
 
 Administrators only. Without --password-stdin a password is made and printed once, and the user must change it.
+
+second-factor-off is for somebody who has lost the second factor and cannot ask an administrator: the hub must be stopped, and
+the password is enough afterwards.
 
   --password-stdin     read the password from standard input; a line feed at its end does not count
   --transfer-to name   who gets the user's servers and groups
   --cascade            remove them with the user
 `
 
-const VERBS = ['list', 'add', 'password', 'disable', 'enable', 'remove'] as const
+const VERBS = ['list', 'add', 'password', 'disable', 'enable', 'remove', 'second-factor-off'] as const
 
 /** Returns the exit code. */
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
@@ -28,6 +33,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   if (verb === 'add') return add(rest, io)
   if (verb === 'password') return password(rest, io)
   if (verb === 'remove') return remove(rest, io)
+  if (verb === 'second-factor-off') return secondFactorOff(rest, io)
   const { positionals } = readArguments(rest, { options: {}, positionals: ['name'] })
   await (await HubClient.connect(io)).send('PATCH', path(positionals[0]), { disabled: verb === 'disable' })
   io.stdout(plain(`${verb}d ${positionals[0]}\n`))

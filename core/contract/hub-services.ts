@@ -44,11 +44,20 @@ export interface PluginServers extends PluginRecords<ServerRecord> {
 }
 
 /** A user, as plugins see it. `epoch` rises when all credentials of the user are withdrawn, as by a new password. */
-export type Person = Readonly<{ id: string; name: string; role: Role; disabled: boolean; epoch: number }>
+export type Person = Readonly<{
+  id: string
+  name: string
+  role: Role
+  disabled: boolean
+  epoch: number
+  secondFactor: boolean
+}>
 
 /** The users. */
 export interface PluginPeople {
   byId(userId: string): Promise<Person | undefined>
+  /** Rejects with `user_not_found`. */
+  byName(actor: Actor, name: string): Promise<Person>
   /** The user with the rights of an ordinary one, for work outside of requests. Undefined when the user is gone or disabled. */
   actor(userId: string): Promise<UserActor | undefined>
 }

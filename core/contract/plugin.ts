@@ -21,6 +21,7 @@ import type { ExtensionPoints } from './points.ts'
 import type { Actor, GroupMember, GroupRecord, ServerRecord, UserActor } from './records.ts'
 import type { PluginRoutes } from './routes.ts'
 import type { ConfigSchema } from './schema.ts'
+import type { PluginSignIns } from './sign-ins.ts'
 import type { Migration, PluginTables } from './tables.ts'
 
 /** Version of this contract; raised only by a change that breaks existing plugins. */
@@ -89,6 +90,7 @@ export interface PluginContext<Config> {
   readonly servers: PluginServers
   readonly groups: PluginRecords<GroupRecord, Omit<GroupRecord, 'members'>>
   readonly people: PluginPeople
+  readonly signIns: PluginSignIns
   /** Work that is shown to a user before it is done: `context.planned('kit', (actor, inputs) => ({ servers: […] }))`. */
   readonly planned: Planning
   /** The values of the definition's `systemSettings` that hold at this moment. */

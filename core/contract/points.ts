@@ -2,6 +2,7 @@ import type { Challenge, CredentialSource, TokenVerifier } from './credential-po
 import type { JsonObject, JsonValue } from './json.ts'
 import type { BuiltPage, PageContribution } from './page.ts'
 import type { Actor, GroupRecord, LogRecord, ServerRecord, TransportName, UserActor } from './records.ts'
+import type { SecondFactor } from './sign-ins.ts'
 
 /** A kind of upstream. The schema describes the transport's own fields of a server; the module runs in a worker. */
 export interface TransportContribution {
@@ -307,6 +308,7 @@ export interface ExtensionPoints {
   callTracer: CallTracer
   tokenVerifier: TokenVerifier
   challenge: Challenge
+  secondFactor: SecondFactor
   page: PageContribution
   builtPage: BuiltPage
   serverTemplates: ServerTemplates

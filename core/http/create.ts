@@ -111,7 +111,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...setupRoutes({ registry, auth, setupToken: deps.setupToken }),
     ...authRoutes({ registry, auth }),
     ...signInRoutes({ registry, auth }),
-    ...userRoutes({ registry, passwords: auth.passwords }),
+    ...userRoutes({ registry, passwords: auth.passwords, proofs: auth.proofs }),
     ...resetRoutes({ registry, auth }),
     ...keyRoutes({ registry }),
     ...streamRoutes({ feed, authenticator: auth.authenticator }),

@@ -79,6 +79,9 @@ export function runnable(route: Route): RunnableRoute {
   }
 }
 
+/** Routes by which users change how they sign in: open to one who must set a second factor first. */
+const OWN_SIGN_IN = '/api/auth/'
+
 /** Only these paths, and routes with `rated`, are rate-limited: health checks of load balancers and the console's files are not API requests. */
 export function isApi(path: string): boolean {
   return /^\/api(?:\/|$)/i.test(path)
@@ -105,7 +108,11 @@ export function createPipeline(deps: PipelineDeps) {
     const method = route.reads ? 'GET' : request.method
     try {
       const audience = route.keysOfGroups ? 'tools' : 'api'
-      return await authenticator.authenticate(request.headers, audience, method, info, route.beforePasswordChange)
+      const { beforePasswordChange, path } = route
+      const isOwnSignIn = path.startsWith(OWN_SIGN_IN)
+      return await authenticator.authenticate(
+        ...([request.headers, audience, method, info, beforePasswordChange, isOwnSignIn] as const),
+      )
     } catch (error) {
       // A public route ignores an invalid credential, so that its user can sign in again.
       const ended = error instanceof HubError && [401, 403, 429].includes(error.status)
@@ -191,7 +198,7 @@ export function createPipeline(deps: PipelineDeps) {
     /** Rejects a request without a route. `allow`: the methods of the path, if it exists. */
     async unrouted(request: Request, path: string, info: RequestInfo, allow: readonly string[], open: boolean) {
       if (isApi(path) && !open) {
-        const actor = await authenticator.authenticate(request.headers, 'api', 'GET', info, true)
+        const actor = await authenticator.authenticate(request.headers, 'api', 'GET', info, true, true)
         count(path, actor, info)
       }
       if (allow.length > 0) {

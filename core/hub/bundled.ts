@@ -15,6 +15,7 @@ import oauthServer from '../../plugins/oauth-server/plugin.ts'
 import otlp from '../../plugins/otlp/plugin.ts'
 import rankEmbeddings from '../../plugins/rank-embeddings/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
+import signIn from '../../plugins/sign-in/plugin.ts'
 import sinkSearch from '../../plugins/sink-search/plugin.ts'
 import sinkSyslog from '../../plugins/sink-syslog/plugin.ts'
 import smartGroup from '../../plugins/smart-group/plugin.ts'
@@ -62,6 +63,7 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   hostedKeys,
   oauthServer,
   oauthClient,
+  signIn,
 ]
 
 /** Settings of the hub that plugins read at each use, so that a change holds at once. */

@@ -152,10 +152,11 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   await makeFirstAdministrator(config, registry, auth)
   const marks = new HubMarks(keys.jwtSecret)
   const { plugins, services } = await openPlugins({
-    ...{ loaded, config, store, registry, sealer, kinds, transports, bus, hubLog, marks, undo },
+    ...{ loaded, config, store, registry, auth, sealer, kinds, transports, bus, hubLog, marks, undo },
     custom: meters.custom,
   })
   auth.verifiers.source = plugins.contributions('tokenVerifier')
+  auth.secondFactors.source = plugins.contributions('secondFactor')
   followSinks({ sinks: plugins.contributions('logSink'), bus, hubLog, undo })
   // After the plugins, since the valid content of an entry depends on its transport.
   await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })

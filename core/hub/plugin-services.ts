@@ -1,3 +1,4 @@
+import type { Auth } from '../auth/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
 import type { ServerTemplates } from '../contract/points.ts'
@@ -15,6 +16,7 @@ interface Parts
     'dataDir' | 'variable' | 'systemSettings' | 'instanceId' | 'formerPlaces' | 'sealer' | 'kinds'
   > {
   readonly store: Store
+  readonly auth: Auth
   readonly registry: Registry
   readonly config: Pick<HubConfig, 'outboundAllow' | 'outboundProxy' | 'host' | 'publicUrl' | 'basePath'>
 }
@@ -35,6 +37,10 @@ export class PluginServices implements HubServices {
 
   get store(): Store {
     return this.#parts.store
+  }
+
+  get auth(): Auth {
+    return this.#parts.auth
   }
 
   get sealer(): HubServices['sealer'] {

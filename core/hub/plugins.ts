@@ -1,3 +1,4 @@
+import type { Auth } from '../auth/create.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { HubConfig } from '../config/schema.ts'
 import { addressRights } from '../domain/address.ts'
@@ -20,6 +21,7 @@ interface PluginParts {
   readonly config: HubConfig
   readonly store: Store
   readonly registry: Registry
+  readonly auth: Auth
   readonly sealer: Sealer
   readonly kinds: OpenKinds
   readonly transports: OpenTransports
@@ -32,9 +34,9 @@ interface PluginParts {
 
 /** Starts the plugins; the services that they get lack what is built after them. */
 export async function openPlugins(parts: PluginParts) {
-  const { loaded, config, store, registry, sealer, kinds, transports, bus, hubLog, marks, custom, undo } = parts
+  const { loaded, config, store, registry, auth, sealer, kinds, transports, bus, hubLog, marks, custom, undo } = parts
   const services = new PluginServices({
-    ...{ store, registry, sealer, kinds, config, dataDir: loaded.config.dataDir },
+    ...{ store, registry, auth, sealer, kinds, config, dataDir: loaded.config.dataDir },
     variable: name => loaded.variable(name),
     systemSettings: async () => loaded.withStored(await registry.settings.allSystem()).config,
     instanceId: marks.make(),

@@ -12,6 +12,7 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'callTracer',
   'tokenVerifier',
   'challenge',
+  'secondFactor',
   'bridge',
   'serverTemplates',
   'builtPage',

@@ -21,6 +21,7 @@ const HUB_POINTS = {
   callTracer: true,
   tokenVerifier: true,
   challenge: true,
+  secondFactor: true,
   notificationChannel: true,
   page: true,
   builtPage: true,

@@ -13,6 +13,8 @@ export interface UserRecord {
   readonly mustChangePassword: boolean
   readonly grants: UserGrants
   readonly tokenEpoch: number
+  /** Name of the plugin that checks a second factor at each sign-in; null: the password is enough. */
+  readonly secondFactor: string | null
   readonly origin: Origin
   readonly revision: number
   readonly createdAt: string
@@ -62,6 +64,13 @@ export interface UserRegistry {
   ): Promise<void>
   /** The user's own password; increases the epoch. */
   setPassword(userId: string, passwordHash: string): Promise<UserRecord>
+  /**
+   * Sets the plugin that checks a second factor at each sign-in. `endSignIns` increases the epoch.
+   */
+  setSecondFactor(
+    userId: string,
+    change: { readonly plugin: string; readonly on: boolean; readonly endSignIns: boolean },
+  ): Promise<UserRecord>
   /**
    * Replaces a hash in place (bcrypt → argon2id after a sign-in); no epoch change, no event. `mustChange`: the password
    * is one that is tried first.

@@ -110,6 +110,7 @@ export function userRecord(row: UserTable): UserRecord {
     mustChangePassword: row.must_change_password === 1,
     grants: { network: row.network_grant },
     tokenEpoch: row.token_epoch,
+    secondFactor: row.second_factor,
     origin: row.origin,
     revision: row.revision,
     createdAt: row.created_at,

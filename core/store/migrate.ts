@@ -23,6 +23,7 @@ import { serverRequests } from './migrations/0024-server-requests.ts'
 import { formerToolNames } from './migrations/0028-former-tool-names.ts'
 import { unpackedBundles } from './migrations/0029-unpacked-bundles.ts'
 import { waitingRows } from './migrations/0030-waiting-rows.ts'
+import { secondFactor } from './migrations/0031-second-factor.ts'
 import type { Tables } from './tables.ts'
 
 /** All migrations in order. A released one is never changed. */
@@ -50,6 +51,7 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
     '0028-former-tool-names': formerToolNames,
     '0029-unpacked-bundles': unpackedBundles,
     '0030-waiting-rows': waitingRows,
+    '0031-second-factor': secondFactor,
   }
 }
 

@@ -14,6 +14,8 @@ export interface UserTable {
   must_change_password: number
   /** The most network that the user's servers may have. */
   network_grant: 'none' | 'proxy'
+  /** Name of the plugin that checks a second factor at each sign-in; null: the password is enough. */
+  second_factor: string | null
   origin: 'file' | 'store'
   revision: number
   created_at: string

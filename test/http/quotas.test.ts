@@ -74,6 +74,7 @@ test('GET /api/limits lists every limit with value and unit, and what the caller
   const { items } = await alice.ok('GET', '/api/limits')
   const ofPlugins = bundledPlugins.flatMap(({ name, limits = {} }) => Object.keys(limits).map(limit => [name, limit]))
   expect(ofPlugins).toContainEqual(['oauth-server', 'grantsPerUser'])
+  expect(ofPlugins).toContainEqual(['sign-in', 'factorsPerUser'])
   expect(items.map((item: { name: string; plugin?: string }) => [item.plugin, item.name])).toEqual([
     ...Object.keys(LIMITS).map(name => [undefined, name]),
     ...ofPlugins,

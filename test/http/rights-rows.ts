@@ -211,6 +211,17 @@ export const HELD_ELSEWHERE: readonly string[] = [
 export const HARMLESS: readonly string[] = [
   'DELETE /api/oauth/grants/{id}',
   'DELETE /api/connections/{id}',
+  ...[
+    'second-factor',
+    'reauth',
+    'factors/totp',
+    'factors/totp/confirm',
+    'factors/recovery-codes',
+    'providers/{id}/start',
+    'providers/{id}/finish',
+  ].map(path => `POST /api/auth/${path}`),
+  'DELETE /api/auth/factors/{id}',
+  'DELETE /api/auth/identities/{id}',
   'POST /revoke',
   ...['setup', 'auth/login', 'auth/logout', 'auth/refresh', 'auth/password', 'auth/reset'].map(
     path => `POST /api/${path}`,

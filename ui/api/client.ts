@@ -28,9 +28,13 @@ export interface Credential {
   token(): string | undefined
   /** Called with the error of a token that is not valid any more. */
   refused(error: ApiError): void
+  /** Called when the user must set a second factor before anything else. */
+  closed(): void
+  /** Called when a request needs a new proof of who the user is; true: it was given. */
+  prove(): Promise<boolean>
 }
 
-let credential: Credential = { token: () => undefined, refused: () => {} }
+let credential: Credential = { token: () => undefined, refused: () => {}, closed: () => {}, prove: async () => false }
 
 /** Sets the credential of all requests; called once by the session. */
 export function useCredential(given: Credential): void {
@@ -73,11 +77,15 @@ export async function send(method: string, path: string, options: RequestOptions
   }
 }
 
+/** Codes about the credential of the request; other ones are about what its body has. */
+const OF_TOKEN = /^(?:unauthenticated|token_)/
+
 /** Converts an unsuccessful response to an error. */
 export async function problemOf(response: Response): Promise<ApiError> {
   const body = await response.json().catch(() => ({ detail: response.statusText }))
   const error = new ApiError(response.status, body as Record<string, unknown>, response.headers.get('retry-after'))
-  if (response.status === 401) credential.refused(error)
+  if (response.status === 401 && OF_TOKEN.test(error.code)) credential.refused(error)
+  if (error.code === 'second_factor_required') credential.closed()
   return error
 }
 
@@ -92,7 +100,11 @@ async function request<T>(method: string, path: string, options?: RequestOptions
     await new Promise(resolve => setTimeout(resolve, waitSeconds * 1000))
     return request(method, path, options, repeats - 1)
   }
-  if (!response.ok) throw await problemOf(response)
+  if (!response.ok) {
+    const error = await problemOf(response)
+    if (error.code === 'reauth_required' && (await credential.prove())) return request(method, path, options, 0)
+    throw error
+  }
   if (response.status === 204) return undefined as T
   return readJson<T>(response)
 }

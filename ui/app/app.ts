@@ -36,7 +36,10 @@ export class PbApp extends PbElement {
   }
 
   override render(): unknown {
-    return html`${this.#content()}<pb-toasts></pb-toasts>`
+    const proof = session.proving
+      ? this.#lazy(import('../pages/factors/proof.ts'), html`<section><pb-proof></pb-proof></section>`)
+      : ''
+    return html`${this.#content()}${proof}<pb-toasts></pb-toasts>`
   }
 
   #content(): unknown {
@@ -44,9 +47,15 @@ export class PbApp extends PbElement {
     if (router.place.path === '/reset-password') {
       return this.#lazy(import('../pages/sign-in/reset.ts'), html`<pb-reset-password></pb-reset-password>`)
     }
+    if (router.place.path === '/signin/callback') {
+      const page = html`<pb-provider-callback></pb-provider-callback>`
+      return this.#lazy(import('../pages/providers/callback.ts'), page)
+    }
     // The set-up continues after its first step has created the account.
     const setup = document.documentElement.dataset.setup === 'open' && (!user || router.place.path === '/setup')
     if (user && user.mustChangePassword !== true && !setup) {
+      if (session.mustSetSecondFactor)
+        return this.#lazy(import('../pages/factors/gate.ts'), html`<pb-factor-gate></pb-factor-gate>`)
       const match = placeOf(router.place.path)
       if (match?.place.isBare) return this.#lazy(match.place.load(), pageElement(match, router.place))
       return this.#lazy(import('./frame.ts'), html`<pb-frame></pb-frame>`)

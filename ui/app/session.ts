@@ -16,6 +16,12 @@ interface Kept {
   readonly user: SessionUser
 }
 
+/** A proof that the user must give besides the password. */
+export interface AskedProof {
+  readonly ticket: string
+  readonly methods: readonly string[]
+}
+
 type Message = { readonly ask: true } | { readonly session: Kept | null }
 
 const KEY = 'patchbay.session'
@@ -30,13 +36,20 @@ const RENEW_AT = 0.25
  */
 export class Session {
   readonly #user = new Signal.State<SessionUser | undefined>(undefined)
+  readonly #proving = new Signal.State<((yes: boolean) => void) | undefined>(undefined)
+  readonly #mustSet = new Signal.State(false)
   readonly #ended = new Signal.State<ApiError | undefined>(undefined)
   readonly #tabs = new BroadcastChannel('patchbay')
   #kept: Kept | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor() {
-    useCredential({ token: () => this.#kept?.token, refused: error => this.#refused(error) })
+    useCredential({
+      token: () => this.#kept?.token,
+      refused: error => this.#refused(error),
+      closed: () => this.#mustSet.set(true),
+      prove: () => this.#prove(),
+    })
     this.#tabs.addEventListener('message', ({ data }) => this.#receive(data as Message))
   }
 
@@ -47,6 +60,28 @@ export class Session {
 
   get isAdmin(): boolean {
     return this.user?.role === 'admin'
+  }
+
+  /** True when the hub is closed to the user until a second factor is set. */
+  get mustSetSecondFactor(): boolean {
+    return this.#mustSet.get()
+  }
+
+  /** True while a request waits for a new proof of who the user is. */
+  get proving(): boolean {
+    return this.#proving.get() !== undefined
+  }
+
+  /** Ends that wait. */
+  proved(yes: boolean): void {
+    const end = this.#proving.get()
+    this.#proving.set(undefined)
+    end?.(yes)
+  }
+
+  #prove(): Promise<boolean> {
+    this.proved(false)
+    return new Promise(resolve => this.#proving.set(resolve))
   }
 
   /** Why the last session ended, if it was not by signing out. */
@@ -70,9 +105,21 @@ export class Session {
     })
   }
 
-  /** Throws ApiError: `login_failed`, `rate_limited`, `hub_unreachable`. */
-  async signIn(username: string, password: string): Promise<void> {
-    this.accept(await api.post<Kept>('/api/auth/login', { body: { username, password } }))
+  /** Returns what must be proved in a second step. Throws ApiError: `login_failed`, `rate_limited`, `hub_unreachable`. */
+  async signIn(username: string, password: string): Promise<AskedProof | undefined> {
+    return this.acceptOrAsk(await api.post('/api/auth/login', { body: { username, password } }))
+  }
+
+  /** The second step. Throws ApiError: `second_factor_failed`, `second_factor_ended`, `login_throttled`. */
+  async secondStep({ ticket }: AskedProof, code: string): Promise<void> {
+    this.accept(await api.post<Kept>('/api/auth/second-factor', { body: { ticket, code } }))
+  }
+
+  /** Takes over a session from a response, or returns the proof that it still needs. */
+  acceptOrAsk(answer: Kept | { readonly secondFactor: AskedProof }): AskedProof | undefined {
+    if ('secondFactor' in answer) return answer.secondFactor
+    this.accept(answer)
+    return undefined
   }
 
   /** Takes over a session from a response: of a sign-in, the set-up, or a changed password. */
@@ -99,6 +146,7 @@ export class Session {
     this.#kept = kept
     sessionStorage.setItem(KEY, JSON.stringify(kept))
     this.#user.set(kept.user)
+    this.#mustSet.set(false)
     clearTimeout(this.#timer)
     const left = new Date(kept.expiresAt).getTime() - Date.now()
     // setTimeout takes 31 bits.
@@ -123,6 +171,7 @@ export class Session {
   #drop(): void {
     clearTimeout(this.#timer)
     this.#kept = undefined
+    this.proved(false)
     sessionStorage.removeItem(KEY)
     this.#user.set(undefined)
   }

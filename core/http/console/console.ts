@@ -84,7 +84,7 @@ function wantsPage(request: Request, path: string): boolean {
 /** The set-up page exists only until there is an administrator. The page of reset links needs no sign-in. */
 function isPage(path: string, { pages }: ConsoleManifest, setup: boolean): boolean {
   if (path === '/setup') return setup
-  if (path === '/reset-password') return true
+  if (path === '/reset-password' || path === '/signin/callback') return true
   const parts = path.split('/')
   return pages.some(pattern => {
     const wanted = pattern.split('/')

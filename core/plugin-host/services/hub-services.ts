@@ -1,3 +1,4 @@
+import { personOf } from '../../auth/second-factors.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { GuardedDial, GuardedFetch } from '../../contract/fetch.ts'
@@ -145,10 +146,9 @@ export function pluginPeople({ registry: { users } }: HubParts): PluginPeople {
   return {
     async byId(userId) {
       const found = await users.byId(userId)
-      if (!found) return undefined
-      const { id, name, role, disabled, tokenEpoch: epoch } = found
-      return { id, name, role, disabled, epoch }
+      return found && personOf(found)
     },
+    byName: async (actor, name) => personOf(await users.byName(actor, name)),
     async actor(userId): Promise<UserActor | undefined> {
       const found = await users.byId(userId)
       if (!found || found.disabled) return undefined

@@ -25,6 +25,7 @@ const OF_MAIN = [
   'servers',
   'groups',
   'people',
+  'signIns',
   'planned',
   'systemSettings',
   'states',

@@ -21,10 +21,11 @@ import { ownErrors } from './own-errors.ts'
 import { pluginRecordKinds, type RecordParts } from './records.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
 import { pluginSealing } from './sealing.ts'
+import { pluginSignIns, type SignInParts } from './sign-ins.ts'
 import { Threads } from './thread.ts'
 
 /** The parts of the hub that plugins use. */
-export interface HubServices extends HubParts, RecordParts {
+export interface HubServices extends HubParts, RecordParts, SignInParts {
   readonly registry: HubParts['registry'] & RecordParts['registry']
   readonly store: Store
   readonly settings: KeptIn
@@ -89,6 +90,7 @@ export function mainServices(parts: ServiceParts): Services {
     servers: made(() => pluginServers(hub(), plugin)),
     groups: made(() => pluginGroups(hub(), plugin)),
     people: made(() => pluginPeople(hub())),
+    signIns: made(() => pluginSignIns(hub(), name, isBundled)),
     async systemSettings() {
       const all = { ...(await hub().systemSettings()) } as Readonly<Record<string, unknown>>
       const own = (definition.systemSettings ?? []).map(key => [key, all[key]] as const)

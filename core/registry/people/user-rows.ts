@@ -31,6 +31,7 @@ export async function insertUser(deps: Pick<RegistryDeps, 'now'>, trx: Writer, u
     role: user.role,
     password_hash: user.passwordHash,
     token_epoch: 1,
+    second_factor: null,
     disabled: user.disabled ? 1 : 0,
     must_change_password: user.mustChangePassword ? 1 : 0,
     network_grant: 'none',

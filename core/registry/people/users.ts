@@ -127,6 +127,18 @@ export class Users implements UserRegistry {
     })
   }
 
+  async setSecondFactor(
+    userId: string,
+    { plugin, on, endSignIns }: { readonly plugin: string; readonly on: boolean; readonly endSignIns: boolean },
+  ): Promise<UserRecord> {
+    return write(this.#deps.store, async (trx, after) => {
+      const row = await userById(trx, userId)
+      if (!row) throw new HubError('user_not_found', 'The user does not exist any more')
+      const epoch = row.token_epoch + (endSignIns ? 1 : 0)
+      return this.#save(trx, after, row, { ...row, second_factor: on ? plugin : null, token_epoch: epoch })
+    })
+  }
+
   async rehash(
     userId: string,
     passwordHash: string,

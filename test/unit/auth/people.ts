@@ -31,6 +31,7 @@ export class People {
       disabled: false,
       mustChangePassword: false,
       grants: { network: 'none' },
+      secondFactor: null,
       tokenEpoch: 1,
       origin: 'store',
       revision: 1,

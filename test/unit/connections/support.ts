@@ -137,6 +137,7 @@ export async function startRig(
           disabled: false,
           mustChangePassword: false,
           grants: { network: 'none' },
+          secondFactor: null,
           tokenEpoch: 0,
           origin: 'store',
           revision: 1,

@@ -142,6 +142,7 @@ describe('an inline document', () => {
     ])
       await db.schema.dropTable(table).execute()
     await db.schema.dropTable('waiting_row').execute()
+    await db.schema.alterTable('user').dropColumn('second_factor').execute()
     await db.schema.dropTable('openapi_document_part').execute()
     await db.schema.dropTable('openapi_document').execute()
     await db.schema.dropTable('server_catalog_part').execute()

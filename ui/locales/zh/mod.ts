@@ -15,6 +15,7 @@ import { monitoring } from './monitoring.ts'
 import { patchBay } from './patch-bay.ts'
 import { apps } from './people/apps.ts'
 import { connections } from './people/connections.ts'
+import { factors } from './people/factors.ts'
 import { keys } from './people/keys.ts'
 import { setup } from './people/setup.ts'
 import { signIn } from './people/sign-in.ts'
@@ -38,6 +39,7 @@ export const templates: Record<string, string> = {
   ...connections,
   ...dashboard,
   ...editor,
+  ...factors,
   ...figures,
   ...group,
   ...groups,

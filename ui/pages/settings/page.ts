@@ -1,4 +1,5 @@
 import { html, nothing } from 'lit'
+import { pluginPages } from '../../app/plugin-pages.ts'
 import { href } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
 import { adminsOnly } from '../../components/admins-only.ts'
@@ -11,10 +12,13 @@ interface Section {
   readonly id: string
   readonly label: () => string
   readonly admin?: true
+  /** Page of a plugin; the section is there while the plugin runs. */
+  readonly page?: string
 }
 
 const SECTIONS: readonly Section[] = [
   { id: 'profile', label: () => t('Profile and password') },
+  { id: 'factors', label: () => t('Sign-in and factors'), page: 'factors' },
   { id: 'hosted-keys', label: () => t('Hosted keys') },
   { id: 'appearance', label: () => t('Appearance and keys') },
   { id: 'limits', label: () => t('Your limits') },
@@ -31,7 +35,7 @@ export class PbPageSettings extends PbPage {
 
   override content(): unknown {
     const present = this.params.section ?? 'profile'
-    const own = SECTIONS.filter(({ admin }) => !admin)
+    const own = SECTIONS.filter(({ admin, page }) => !admin && (page === undefined || pluginPages.has(page)))
     const hub = SECTIONS.filter(({ admin }) => admin)
     const list = (sections: readonly Section[]): unknown =>
       html`<ul>${sections.map(

@@ -3,12 +3,14 @@ import { api } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { placeOf } from '../../app/places.ts'
 import { router } from '../../app/router.ts'
-import { session } from '../../app/session.ts'
+import { type AskedProof, session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
 import { errorText } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
+import { begin, canBegin, type Provider, providersOf } from '../providers/begin.ts'
 import { gate } from './gate.ts'
+import { codeForm } from './second-step.ts'
 
 type Session = Parameters<typeof session.accept>[0]
 
@@ -19,6 +21,9 @@ export class PbSignIn extends PbElement {
     busy: { state: true },
     shown: { state: true },
     wait: { state: true },
+    asked: { state: true },
+    byRecovery: { state: true },
+    providers: { state: true },
   }
   declare error: ApiError | undefined
   declare busy: boolean
@@ -26,9 +31,23 @@ export class PbSignIn extends PbElement {
   declare shown: boolean
   /** Seconds until the next attempt is allowed. */
   declare wait: number
+  /** The second step that waits for a code. */
+  declare asked: AskedProof | undefined
+  declare byRecovery: boolean | undefined
+  /** Accounts with which people sign in instead of a password. */
+  declare providers: readonly Provider[] | undefined
   #timer: ReturnType<typeof setInterval> | undefined
   /** Kept only in this element, for the change that is required at a first sign-in. */
   #password = ''
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    if (!session.user && canBegin()) {
+      void providersOf().then(found => {
+        this.providers = found
+      })
+    }
+  }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback()
@@ -39,6 +58,7 @@ export class PbSignIn extends PbElement {
     const { user, ended } = session
     document.title = `${t('Sign in')} · Patchbay`
     if (user?.mustChangePassword) return gate(this.#changeForm(user.name))
+    if (this.asked) return gate(this.#secondStep(this.asked))
     const place = placeOf(router.place.path)
     const back =
       place && router.place.path !== '/'
@@ -49,7 +69,33 @@ export class PbSignIn extends PbElement {
       <form class="stack l" @submit=${this.#submit}>
         <div class="field"><label class="lbl" for="user">${t('User')}</label><input id="user" name="username" class="in big" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus></div>
         ${this.#passwordField('password', t('Password'), 'current-password')}${this.#problem()}
-        <button class="btn pri big full" ?disabled=${this.busy || this.wait > 0}>${this.busy ? t('Signing in') : this.wait > 0 ? t('Wait {n} s', { n: this.wait }) : t('Sign in')}</button></form></section>${back}`)
+        <button class="btn pri big full" ?disabled=${this.busy || this.wait > 0}>${this.busy ? t('Signing in') : this.wait > 0 ? t('Wait {n} s', { n: this.wait }) : t('Sign in')}</button></form>${this.#others()}</section>${back}`)
+  }
+
+  #others(): unknown {
+    const { providers = [] } = this
+    if (providers.length === 0) return nothing
+    const returnTo = router.place.path
+    return html`<p class="or"><span>${t('or')}</span></p><div class="stack">${providers.map(
+      ({ id, label }) =>
+        html`<button type="button" class="btn big full" ?disabled=${this.busy} @click=${() => void this.#try(() => begin(id, { returnTo }))}>${t('Sign in with {provider}', { provider: label })}</button>`,
+    )}</div>`
+  }
+
+  #secondStep(asked: AskedProof): unknown {
+    const form = codeForm({
+      ...{ asked, byRecovery: this.byRecovery === true, busy: this.busy, wait: this.wait, problem: this.#problem() },
+      submit: code => void this.#try(() => session.secondStep(asked, code)),
+      other: () => {
+        this.byRecovery = !this.byRecovery
+        this.error = undefined
+      },
+    })
+    return html`<section class="card gcard"><h1>${t('Second step')}</h1>${form}
+      <button type="button" class="btn ghost full" @click=${() => {
+        this.asked = undefined
+        this.error = undefined
+      }}>${t('Begin again')}</button></section>`
   }
 
   #passwordField(id: string, label: string, autocomplete: string): unknown {
@@ -82,7 +128,10 @@ export class PbSignIn extends PbElement {
     event.preventDefault()
     const form = new FormData(event.target as HTMLFormElement)
     this.#password = String(form.get('password'))
-    await this.#try(() => session.signIn(String(form.get('username')), this.#password))
+    await this.#try(async () => {
+      this.byRecovery = false
+      this.asked = await session.signIn(String(form.get('username')), this.#password)
+    })
   }
 
   readonly #change = async (event: SubmitEvent): Promise<void> => {
@@ -102,6 +151,7 @@ export class PbSignIn extends PbElement {
       await act()
     } catch (error) {
       this.error = asApiError(error)
+      if (this.error.code === 'second_factor_ended') this.asked = undefined
       this.#countDown(this.error.retryAfterSeconds ?? 0)
     }
     this.busy = false

@@ -2,23 +2,34 @@ import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { href, router } from '../../app/router.ts'
-import { session } from '../../app/session.ts'
+import { type AskedProof, session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
 import { errorText } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 import { gate } from './gate.ts'
+import { codeForm } from './second-step.ts'
 
-type Session = Parameters<typeof session.accept>[0]
+type Answer = Parameters<typeof session.acceptOrAsk>[0]
 
 /** Page of a reset link: sets a new password and signs its user in. The link's secret is removed from the address at once. */
 export class PbResetPassword extends PbElement {
-  static override properties = { error: { state: true }, busy: { state: true }, shown: { state: true } }
+  static override properties = {
+    error: { state: true },
+    busy: { state: true },
+    shown: { state: true },
+    asked: { state: true },
+    byRecovery: { state: true },
+  }
   declare error: ApiError | undefined
   declare busy: boolean
   /** True when the password is readable. */
   declare shown: boolean
+  /** The second step that waits for a code. */
+  declare asked: AskedProof | undefined
+  declare byRecovery: boolean | undefined
+  #newPassword = ''
   readonly #token = location.hash.slice(1)
 
   override connectedCallback(): void {
@@ -30,15 +41,30 @@ export class PbResetPassword extends PbElement {
     document.title = `${t('Choose a new password')} · Patchbay`
     const ended = this.#token === '' || this.error?.code === 'reset_link_invalid'
     return gate(
-      html`<section class="card gcard"><h1>${t('Choose a new password')}</h1>${ended ? endedNote() : this.#form()}</section>`,
+      html`<section class="card gcard"><h1>${t('Choose a new password')}</h1>${ended ? endedNote() : this.asked ? this.#secondStep(this.asked) : this.#form()}</section>`,
     )
+  }
+
+  #secondStep(asked: AskedProof): unknown {
+    return codeForm({
+      ...{ asked, byRecovery: this.byRecovery === true, busy: this.busy, wait: 0, problem: this.#problem() },
+      submit: code => void this.#send({ ticket: asked.ticket, code }),
+      other: () => {
+        this.byRecovery = !this.byRecovery
+      },
+    })
+  }
+
+  #problem(): unknown {
+    if (!this.error) return nothing
+    return html`<div class="callout bad" role="alert">${icon('circle-x')}<p>${errorText(this.error)}</p></div>`
   }
 
   #form(): unknown {
     const wrong = this.error?.field('#/newPassword')
     const mistake = wrong && fieldText(wrong)
     return html`<form class="stack l" @submit=${this.#submit}><p class="s q">${t('This link works once. All your other sign-ins end; access keys go on.')}</p>
-      ${this.#field(mistake)}${this.error && !mistake ? html`<div class="callout bad" role="alert">${icon('circle-x')}<p>${errorText(this.error)}</p></div>` : nothing}
+      ${this.#field(mistake)}${mistake ? nothing : this.#problem()}
       <button class="btn pri big full" ?disabled=${this.busy}>${this.busy ? t('Saving') : t('Set password and sign in')}</button></form>`
   }
 
@@ -52,14 +78,20 @@ export class PbResetPassword extends PbElement {
 
   readonly #submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
-    const newPassword = String(new FormData(event.target as HTMLFormElement).get('next'))
+    this.#newPassword = String(new FormData(event.target as HTMLFormElement).get('next'))
+    await this.#send()
+  }
+
+  async #send(secondFactor?: { readonly ticket: string; readonly code: string }): Promise<void> {
+    const body = { token: this.#token, newPassword: this.#newPassword, ...(secondFactor ? { secondFactor } : {}) }
     this.busy = true
     this.error = undefined
     try {
-      session.accept(await api.post<Session>('/api/auth/reset', { body: { token: this.#token, newPassword } }))
-      await router.go('/', { replace: true })
+      this.asked = session.acceptOrAsk(await api.post<Answer>('/api/auth/reset', { body }))
+      if (!this.asked) await router.go('/', { replace: true })
     } catch (error) {
       this.error = asApiError(error)
+      if (this.error.code === 'second_factor_ended') this.asked = undefined
     }
     this.busy = false
   }

@@ -1,9 +1,11 @@
 import { html, nothing } from 'lit'
 import { api, type Page, segment } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
+import { pluginPages } from '../../app/plugin-pages.ts'
 import { Resource } from '../../app/resource.ts'
 import type { SessionUser } from '../../app/session.ts'
 import { session } from '../../app/session.ts'
+import { confirmed } from '../../components/confirm.ts'
 import { drawer, hide } from '../../components/layer.ts'
 import { menu } from '../../components/menu.ts'
 import { type Crumb, PbPage } from '../../components/page.ts'
@@ -175,6 +177,9 @@ export class PbPageUsers extends PbPage {
             ),
           },
       { label: t('Make a reset link'), icon: 'link', disabled: user.disabled, action: () => void this.#link(user) },
+      ...(pluginPages.has('factors')
+        ? [{ label: t('Take away second factors'), icon: 'shield-off', action: () => void this.#takeFactors(user) }]
+        : []),
       { label: t('Set a new password'), icon: 'key', action: () => void this.#reset(user) },
       user.disabled
         ? {
@@ -240,6 +245,18 @@ export class PbPageUsers extends PbPage {
       this.error = asApiError(error)
     }
     this.busy = false
+  }
+
+  async #takeFactors({ name }: UserRecord): Promise<void> {
+    const text = t('The password of {name} is enough afterwards, and all sign-ins of {name} end.', { name })
+    if (!(await confirmed({ title: t('Take away second factors?'), action: t('Take away'), text }))) return
+    this.error = undefined
+    try {
+      await api.delete(`/api/admin/users/${segment(name)}/factors`)
+      toast(t('{name} has no second factor now', { name }))
+    } catch (error) {
+      this.error = asApiError(error)
+    }
   }
 
   async #link(user: UserRecord): Promise<void> {

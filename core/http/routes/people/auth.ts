@@ -11,13 +11,23 @@ import type { Registry, UserRecord } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { type Route, route } from '../../route.ts'
 import { clientOf, openSession, refreshSession, requireSession } from './session.ts'
-import { beginAttempt, noteRefusal } from './sign-in-attempt.ts'
-import { exampleSession, exampleUser, session, user, userView } from './user-schemas.ts'
+import { beginAttempt, requirePassword } from './sign-in-attempt.ts'
+import { exampleSession, exampleUser, session, signedIn, user, userView } from './user-schemas.ts'
 
 /** Dependencies of sign-in, sign-out and password changes. */
 export interface AuthRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
-  readonly auth: Pick<Auth, 'tokens' | 'signIns' | 'passwords' | 'signInThrottle' | 'refusedSignIns' | 'revocations'>
+  readonly auth: Pick<
+    Auth,
+    | 'tokens'
+    | 'signIns'
+    | 'passwords'
+    | 'signInThrottle'
+    | 'refusedSignIns'
+    | 'revocations'
+    | 'secondFactors'
+    | 'proofs'
+  >
 }
 
 const tag = 'sign-in'
@@ -44,9 +54,18 @@ function loginRoute(deps: AuthRoutesDeps): Route {
     body: z
       .strictObject({ username: z.string(), password: z.string() })
       .meta({ examples: [{ username: 'ada', password: 'a long sentence of mine' }] }),
-    responses: { 200: { description: 'Signed in', schema: session, example: exampleSession } },
+    responses: {
+      200: {
+        description:
+          'Signed in; or what a user with a second factor must prove, which POST /api/auth/second-factor takes',
+        schema: signedIn,
+        example: exampleSession,
+      },
+    },
     async handle({ body, info, request }) {
       const found = await authenticate(deps, body.username, body.password, info)
+      const asked = await deps.auth.secondFactors.ask(found, 'sign-in')
+      if (asked) return { body: { secondFactor: asked } }
       const { actor, body: answer } = await openSession(deps.auth, found, clientOf(request, info))
       note(deps, actor, 'auth.login', found, info)
       return { body: answer }
@@ -159,6 +178,7 @@ function passwordRoute(deps: AuthRoutesDeps): Route {
     responses: { 200: { description: 'Changed', schema: session, example: exampleSession } },
     async handle({ actor, body, info, request }) {
       requireSession(actor)
+      if ((await ownRecord(registry, actor)).secondFactor !== null) auth.proofs.require(actor)
       await requirePassword(deps, actor, body.currentPassword, info)
       const problem = newPasswordProblem(body.currentPassword, body.newPassword, actor.name)
       if (problem) throw validationError([problem])
@@ -173,27 +193,6 @@ function newPasswordProblem(current: string, next: string, userName: string) {
   const pointer = '#/newPassword'
   if (current !== next) return passwordProblem(next, userName, pointer)
   return { pointer, code: 'password_weak' as const, detail: 'The new password is the one that you have' }
-}
-
-/** Throttled like a sign-in, so that a stolen session cannot be used to guess the password quickly. */
-async function requirePassword(
-  deps: AuthRoutesDeps,
-  actor: UserActor,
-  password: string,
-  info: RequestInfo,
-): Promise<void> {
-  const { registry, auth } = deps
-  const attempted = { actor, account: actor.name, target: actor.name, ownerId: actor.userId, info }
-  const attempt = beginAttempt(deps, attempted)
-  try {
-    const found = await registry.users.credentials(actor.name)
-    if ((await auth.passwords.verify(password, found?.passwordHash)).ok) return attempt.succeeded()
-  } catch (error) {
-    attempt.withdrawn()
-    throw error
-  }
-  noteRefusal(deps, 'auth.password_failed', attempted)
-  throw new HubError('password_mismatch', 'The present password is wrong')
 }
 
 async function ownRecord(registry: Pick<Registry, 'users'>, actor: UserActor): Promise<UserRecord> {

@@ -9,12 +9,15 @@ import { type Route, route } from '../../route.ts'
 import { timestamp } from '../schemas.ts'
 import { clientOf, openSession, requireSession } from './session.ts'
 import { beginAttempt, noteRefusal } from './sign-in-attempt.ts'
-import { exampleSession, session } from './user-schemas.ts'
+import { exampleSession, signedIn } from './user-schemas.ts'
 
 /** Dependencies of creating and using reset links. */
 export interface ResetRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
-  readonly auth: Pick<Auth, 'tokens' | 'signIns' | 'passwords' | 'signInThrottle' | 'refusedSignIns' | 'resetLinks'>
+  readonly auth: Pick<
+    Auth,
+    'tokens' | 'signIns' | 'passwords' | 'signInThrottle' | 'refusedSignIns' | 'resetLinks' | 'secondFactors'
+  >
 }
 
 /** The audit actor for links that are refused, when no user is known. */
@@ -66,9 +69,23 @@ function useRoute({ registry, auth }: ResetRoutesDeps): Route {
     summary: 'Set a new password by a reset link; every session of the user ends, and the answer holds a new one',
     tag: 'sign-in',
     body: z
-      .strictObject({ token: z.string().min(1).max(256), newPassword: z.string() })
+      .strictObject({
+        token: z.string().min(1).max(256),
+        newPassword: z.string(),
+        secondFactor: z
+          .strictObject({ ticket: z.string().min(1).max(1_024), code: z.string().min(1).max(64) })
+          .optional()
+          .meta({ description: 'For a user with a second factor: the answer to what a request without it was asked' }),
+      })
       .meta({ examples: [{ token: 'Zm9yIGV4YW1wbGUgb25seQ', newPassword: 'a long sentence of mine' }] }),
-    responses: { 200: { description: 'Changed, and signed in', schema: session, example: exampleSession } },
+    responses: {
+      200: {
+        description:
+          'Changed, and signed in; or what a user with a second factor must prove first, and nothing is changed',
+        schema: signedIn,
+        example: exampleSession,
+      },
+    },
     async handle({ body, info, request }) {
       const attempted = { actor: RESET, account: '', target: 'reset link', ownerId: null, info }
       const attempt = beginAttempt({ registry, auth }, attempted)
@@ -82,9 +99,15 @@ function useRoute({ registry, auth }: ResetRoutesDeps): Route {
         attempt.withdrawn()
         throw validationError([problem])
       }
+      if (user.secondFactor !== null) {
+        // The link is right; codes have a limit of their own.
+        attempt.succeeded()
+        if (!body.secondFactor) return { body: { secondFactor: await auth.secondFactors.ask(user, 'reset') } }
+        await auth.secondFactors.check(user, 'reset', body.secondFactor)
+      }
       const passwordHash = await auth.passwords.hash(body.newPassword)
       if (!(await auth.resetLinks.take(body.token))) throw invalidLink()
-      attempt.succeeded()
+      if (user.secondFactor === null) attempt.succeeded()
       const changed = await registry.users.setPassword(user.id, passwordHash)
       const opened = await openSession(auth, changed, clientOf(request, info))
       registry.audit.record(opened.actor, {

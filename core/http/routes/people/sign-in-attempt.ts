@@ -1,8 +1,9 @@
 import type { Auth } from '../../../auth/create.ts'
 import type { SignInAttempt } from '../../../auth/throttle.ts'
-import type { Actor } from '../../../contract/records.ts'
+import { HubError } from '../../../contract/errors.ts'
+import type { AuditedRequest } from '../../../contract/hub-services.ts'
+import type { Actor, UserActor } from '../../../contract/records.ts'
 import type { Registry } from '../../../registry/api.ts'
-import type { RequestInfo } from '../../../request/request-info.ts'
 import { addressKey } from '../../addresses.ts'
 
 /** Dependencies of attempts. */
@@ -20,7 +21,7 @@ export interface Attempted {
   /** Target for the audit. */
   readonly target: string
   readonly ownerId: string | null
-  readonly info: RequestInfo
+  readonly info: AuditedRequest
 }
 
 /**
@@ -45,4 +46,34 @@ export function noteRefusal(
   const unnoted = auth.refusedSignIns.note(action, addressKey(info.clientAddress))
   if (unnoted === undefined) return
   registry.audit.record(actor, { action, target, ownerId, request: info, detail: { unnoted } })
+}
+
+/** Dependencies of a check of the caller's password. */
+export interface PasswordDeps extends AttemptDeps {
+  readonly registry: Pick<Registry, 'users' | 'audit'>
+  readonly auth: Pick<Auth, 'signInThrottle' | 'refusedSignIns' | 'passwords'>
+}
+
+/**
+ * Throttled like a sign-in, so that a stolen session cannot be used to guess the password quickly. Throws `password_mismatch`,
+ * `login_throttled`.
+ */
+export async function requirePassword(
+  deps: PasswordDeps,
+  actor: UserActor,
+  password: string,
+  info: AuditedRequest,
+): Promise<void> {
+  const { registry, auth } = deps
+  const attempted = { actor, account: actor.name, target: actor.name, ownerId: actor.userId, info }
+  const attempt = beginAttempt(deps, attempted)
+  try {
+    const found = await registry.users.credentials(actor.name)
+    if ((await auth.passwords.verify(password, found?.passwordHash)).ok) return attempt.succeeded()
+  } catch (error) {
+    attempt.withdrawn()
+    throw error
+  }
+  noteRefusal(deps, 'auth.password_failed', attempted)
+  throw new HubError('password_mismatch', 'The present password is wrong')
 }

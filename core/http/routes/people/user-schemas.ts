@@ -59,6 +59,18 @@ export const exampleUserWithPossessions = {
 /** A session token with its user, as a sign-in returns it. */
 export const session = z.object({ token: z.string(), expiresAt: timestamp, user })
 
+/** The proof that a user with a second factor must give. */
+export const askedProof = z.object({
+  secondFactor: z.object({
+    ticket: z.string(),
+    methods: z.array(z.string()),
+    expiresAt: timestamp,
+  }),
+})
+
+/** The answer of a sign-in: a session, or the proof that it still needs. */
+export const signedIn = z.union([session, askedProof])
+
 /** The example in the API document. */
 export const exampleSession = {
   token: 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIwMUpEN0MwQTExIn0.c2lnbmF0dXJl',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Auth } from '../../../auth/create.ts'
 import { type Passwords, passwordProblem } from '../../../auth/passwords.ts'
 import { type FieldError, HubError } from '../../../contract/errors.ts'
 import type { JsonObject } from '../../../contract/json.ts'
@@ -26,6 +27,7 @@ import {
 export interface UserRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
   readonly passwords: Pick<Passwords, 'hash'>
+  readonly proofs: Auth['proofs']
 }
 
 const tag = 'users'
@@ -179,6 +181,9 @@ function changeRoute(deps: UserRoutesDeps): Route {
     async handle({ actor, params, body, info, request }) {
       requireSession(actor)
       const before = await registry.users.byName(actor, params.name)
+      // Else a stolen session could replace the password, which is a part of what it would have to prove.
+      const own = body.password === undefined ? undefined : await registry.users.byId(actor.userId)
+      if (own && own.secondFactor !== null) deps.proofs.require(actor)
       const change = await changeOf(deps, actor, before, body)
       const changed = await registry.users.update(actor, params.name, change, writeOptions(request.headers))
       note(deps, actor, info, 'user.update', changed, auditable(change))

@@ -1,0 +1,51 @@
+import type { AuditedRequest, Person } from './hub-services.ts'
+import type { Role, UserActor } from './records.ts'
+
+/** The reason why a user must prove who it is. */
+export type ProofPurpose = 'sign-in' | 'reset' | 'reauth'
+
+/** A proof that a user must give. */
+export interface AskedProof {
+  /** Sealed; it is answered once, until `expiresAt` (ISO 8601 UTC). */
+  readonly ticket: string
+  readonly methods: readonly string[]
+  readonly expiresAt: string
+}
+
+/** The answer to it. */
+export type SecondAnswer = Readonly<{ ticket: string; code: string }>
+
+/**
+ * Checks a second factor of the users for whom `signIns.setSecondFactor` has set it; its id is the plugin's name. While the
+ * plugin does not run, these users cannot sign in.
+ */
+export interface SecondFactor {
+  /** True when users of this role must have one. */
+  isRequired(role: Role): boolean
+  /** Called after a right password or reset link. Undefined refuses the user. */
+  ask(user: Person, purpose: ProofPurpose): Promise<AskedProof | undefined>
+  /** Rejects unless it answers what was asked of this user for this purpose. */
+  check(user: Person, purpose: ProofPurpose, answer: SecondAnswer): Promise<void>
+}
+
+/** The request of somebody who signs in. */
+export type SignInRequest = AuditedRequest & Readonly<{ headers: Readonly<Record<string, string>> }>
+
+/** Sign-ins to the hub. Of bundled plugins alone. */
+export interface PluginSignIns {
+  /** Signs a user in, who has proved to the plugin who it is; `how` is for the audit. The answer of `POST /api/auth/login`. */
+  open(userId: string, how: string, request: SignInRequest): Promise<object>
+  /** Makes an ordinary user without a password, with this name or one like it. Refused where the hub has no administrator yet. */
+  create(name: string): Promise<Person>
+  hasPassword(userId: string): Promise<boolean>
+  /** Counted as a sign-in. Rejects with `password_mismatch` and `login_throttled`. */
+  checkPassword(actor: UserActor, password: string, request: SignInRequest): Promise<void>
+  /** Sets whether the plugin's second factor is asked for. `endSignIns`: all credentials but access keys are withdrawn. */
+  setSecondFactor(userId: string, on: boolean, endSignIns: boolean): Promise<void>
+  /** What a user must prove; undefined without a second factor. */
+  ask(userId: string, purpose: ProofPurpose): Promise<AskedProof | undefined>
+  /** Notes that the user of a session has just proved who it is. Returns until when that counts, ISO 8601 UTC. */
+  proved(actor: UserActor): string
+  /** Throws unless a session has proved within ten minutes who its user is: `reauth_required`, `insufficient_scope`. */
+  requireProof(actor: UserActor): void
+}

@@ -1,0 +1,75 @@
+import type { Auth } from '../../auth/create.ts'
+import { personOf } from '../../auth/second-factors.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { PluginSignIns } from '../../contract/sign-ins.ts'
+import { checkName, isNameProblem } from '../../domain/names.ts'
+import { openSession } from '../../http/routes/people/session.ts'
+import { requirePassword } from '../../http/routes/people/sign-in-attempt.ts'
+import type { Registry, UserRecord } from '../../registry/api.ts'
+
+/** The parts of the hub with which a plugin signs users in. */
+export interface SignInParts {
+  readonly registry: Pick<Registry, 'users' | 'audit'>
+  readonly auth: Auth
+}
+
+/** Sign-ins on behalf of one bundled plugin. Throws Error for another one. */
+export function pluginSignIns({ registry, auth }: SignInParts, plugin: string, isBundled: boolean): PluginSignIns {
+  if (!isBundled) throw new Error('"signIns" is open to bundled plugins alone')
+  const enabled = async (userId: string): Promise<UserRecord> => {
+    const user = await registry.users.byId(userId)
+    if (user && !user.disabled) return user
+    throw new HubError('user_not_found', 'There is no such user, or it is disabled')
+  }
+  return {
+    async open(userId, how, { clientAddress, requestId, headers }) {
+      const user = await enabled(userId)
+      const client = { clientAddress, userAgent: headers['user-agent'] ?? null }
+      const { actor, body } = await openSession(auth, user, client)
+      const request = { requestId, clientAddress }
+      const record = { action: 'auth.login', target: user.name, ownerId: user.id, request }
+      registry.audit.record(actor, { ...record, detail: { plugin, how } })
+      return body
+    },
+    create: async name => personOf(await createLike(registry, plugin, name)),
+    async hasPassword(userId) {
+      const user = await registry.users.byId(userId)
+      const found = user && (await registry.users.credentials(user.name))
+      return typeof found?.passwordHash === 'string'
+    },
+    async checkPassword(actor, password, { clientAddress, requestId }) {
+      await requirePassword({ registry, auth }, actor, password, { clientAddress, requestId })
+    },
+    async setSecondFactor(userId, on, endSignIns) {
+      await registry.users.setSecondFactor(userId, { plugin, on, endSignIns })
+    },
+    ask: async (userId, purpose) => auth.secondFactors.ask(await enabled(userId), purpose),
+    proved: actor => new Date(auth.proofs.note(actor)).toISOString(),
+    requireProof: actor => auth.proofs.require(actor),
+  }
+}
+
+/** Number of names that are tried. */
+const TRIES = 50
+
+/** A new user, with a number at the end of the name where it is taken. */
+async function createLike(
+  { users, audit }: SignInParts['registry'],
+  plugin: string,
+  wanted: string,
+): Promise<UserRecord> {
+  if (await users.needsSetup()) throw new HubError('starting', 'The hub has no administrator yet')
+  const actor = { kind: 'system', purpose: plugin } as const
+  const cleaned = wanted.slice(0, 48).replace(/[^\p{L}\p{Nd}_.-]+/gu, '-')
+  const name = isNameProblem(checkName('user', cleaned)) ? 'user' : cleaned
+  for (let number = 1; ; number += 1) {
+    try {
+      const like = number === 1 ? name : `${name}-${number}`
+      const made = await users.create(actor, { name: like, passwordHash: null, role: 'user' })
+      audit.record(actor, { action: 'user.create', target: made.name, ownerId: made.id, detail: { role: made.role } })
+      return made
+    } catch (error) {
+      if (!(error instanceof HubError) || error.code !== 'username_taken' || number >= TRIES) throw error
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto'
+import type { Fail } from './errors.ts'
+import type { Account } from './provider.ts'
+import type { IdentityRow, Tables } from './tables.ts'
+
+/** Accounts at providers, which users have linked. */
+export class Identities {
+  readonly #tables: Tables
+  readonly #fail: Fail
+
+  constructor(tables: Tables, fail: Fail) {
+    this.#tables = tables
+    this.#fail = fail
+  }
+
+  /** The oldest first. */
+  list(userId: string): Promise<readonly IdentityRow[]> {
+    return this.#tables.read(db =>
+      db
+        .selectFrom('identities')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute(),
+    )
+  }
+
+  find({ issuer, subject }: Account): Promise<IdentityRow | undefined> {
+    return this.#tables.read(db =>
+      db
+        .selectFrom('identities')
+        .selectAll()
+        .where('issuer', '=', issuer)
+        .where('subject', '=', subject)
+        .executeTakeFirst(),
+    )
+  }
+
+  /** Notes a sign-in, and the address of the person as it is now. */
+  async used({ id }: IdentityRow, { email }: Account): Promise<void> {
+    const change = { last_used_at: new Date().toISOString(), email: email ?? null }
+    await this.#tables.write(db => db.updateTable('identities').set(change).where('id', '=', id).execute())
+  }
+
+  /** Throws `identity_taken` when another user has it. */
+  async link(userId: string, provider: string, account: Account): Promise<void> {
+    const { issuer, subject, email = null } = account
+    const row = { id: randomUUID(), user_id: userId, provider, issuer, subject, email }
+    const owner = await this.#tables.write(async db => {
+      const present = await db
+        .selectFrom('identities')
+        .select('user_id')
+        .where('issuer', '=', issuer)
+        .where('subject', '=', subject)
+        .executeTakeFirst()
+      if (present) return present.user_id
+      await db
+        .insertInto('identities')
+        .values({ ...row, created_at: new Date().toISOString(), last_used_at: null })
+        .execute()
+      return userId
+    })
+    if (owner !== userId) throw this.#fail('identity_taken', 'Another user of this hub has linked this account')
+  }
+
+  /** `mayBeLast`: the user has a password. Throws `identity_not_found`, `last_sign_in`. */
+  async unlink(userId: string, id: string, mayBeLast: boolean): Promise<IdentityRow> {
+    const outcome = await this.#tables.write(async db => {
+      const rows = await db.selectFrom('identities').selectAll().where('user_id', '=', userId).execute()
+      const found = rows.find(row => row.id === id)
+      if (!found || (rows.length === 1 && !mayBeLast)) return found ? 'last' : undefined
+      await db.deleteFrom('identities').where('id', '=', id).execute()
+      return found
+    })
+    if (outcome === 'last')
+      throw this.#fail('last_sign_in', 'This account is the last way to sign in: the user has no password')
+    if (!outcome) throw this.#fail('identity_not_found', 'You have no such linked account')
+    return outcome
+  }
+}

@@ -1,0 +1,135 @@
+import {
+  type AuthorizationServer,
+  allowInsecureRequests,
+  authorizationCodeGrantRequest,
+  type Client,
+  type ClientAuth,
+  ClientSecretPost,
+  calculatePKCECodeChallenge,
+  clockTolerance,
+  customFetch,
+  discoveryRequest,
+  getValidatedIdTokenClaims,
+  type IDToken,
+  None,
+  processAuthorizationCodeResponse,
+  processDiscoveryResponse,
+  validateApplicationLevelSignature,
+  validateAuthResponse,
+} from 'oauth4webapi'
+import { type GuardedFetch, HubError } from 'patchbay/contract'
+import type { ProviderConfig } from './config.ts'
+import type { Fail } from './errors.ts'
+import type { Account, Asked, Provider } from './provider.ts'
+import { asWebFetch, isSafe } from './web.ts'
+
+const SCOPES = ['openid', 'profile', 'email']
+/** Time for which metadata is used without being read again, in milliseconds. */
+const KEEP_MS = 10 * 60_000
+const CLOCK_TOLERANCE_S = 60
+
+/** An issuer of OpenID Connect: code, PKCE, state, nonce, and an ID token whose signature is checked. */
+export class OidcProvider implements Provider {
+  readonly config: ProviderConfig
+  readonly #issuer: string
+  readonly #fail: Fail
+  readonly #options: { [customFetch]: ReturnType<typeof asWebFetch>; [allowInsecureRequests]: true }
+  #metadata: { readonly read: Promise<AuthorizationServer>; readonly untilMs: number } | undefined
+
+  constructor(config: ProviderConfig, fetch: GuardedFetch, fail: Fail) {
+    if (!isSafe(config.issuer))
+      throw new Error(`"issuer" of the provider "${config.id}" must be an https address, or one of this machine`)
+    this.config = config
+    this.#issuer = config.issuer
+    this.#fail = fail
+    // Addresses are checked: http is on this machine alone.
+    this.#options = { [customFetch]: asWebFetch(fetch), [allowInsecureRequests]: true }
+  }
+
+  async authorizeUrl({ state, nonce, verifier, redirectUri }: Asked): Promise<string> {
+    const { authorization_endpoint: endpoint } = await this.#server()
+    const url = new URL(endpoint as string)
+    const scopes = new Set(['openid', ...(this.config.scopes ?? SCOPES)])
+    const parameters = {
+      ...{ response_type: 'code', client_id: this.config.clientId, redirect_uri: redirectUri, state, nonce },
+      ...{ code_challenge: await calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+      scope: [...scopes].join(' '),
+    }
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+    return url.href
+  }
+
+  async identify(parameters: URLSearchParams, asked: Asked): Promise<Account> {
+    const server = await this.#server()
+    try {
+      return this.#account(server.issuer, await this.#claims(server, parameters, asked))
+    } catch (error) {
+      throw this.#failure(error)
+    }
+  }
+
+  async #claims(server: AuthorizationServer, given: URLSearchParams, asked: Asked): Promise<IDToken> {
+    const client: Client = { client_id: this.config.clientId, [clockTolerance]: CLOCK_TOLERANCE_S }
+    const checked = validateAuthResponse(server, client, given, asked.state)
+    const { redirectUri, verifier, nonce } = asked
+    const response = await authorizationCodeGrantRequest(
+      ...([server, client, clientAuth(this.config, server), checked, redirectUri, verifier, this.#options] as const),
+    )
+    const expected = { expectedNonce: nonce, requireIdToken: true }
+    const result = await processAuthorizationCodeResponse(server, client, response, expected)
+    await validateApplicationLevelSignature(server, response, this.#options)
+    return getValidatedIdTokenClaims(result) as IDToken
+  }
+
+  #account(issuer: string, claims: IDToken): Account {
+    const email = claims.email_verified === true && typeof claims.email === 'string' ? claims.email : undefined
+    const own = this.config.claims?.name
+    const names = [own === undefined ? undefined : claims[own], claims.preferred_username, email?.split('@')[0]]
+    const name = names.find((one): one is string => typeof one === 'string' && one !== '') ?? 'user'
+    return { issuer, subject: claims.sub, name, email }
+  }
+
+  #server(): Promise<AuthorizationServer> {
+    if (!this.#metadata || this.#metadata.untilMs <= Date.now()) {
+      const read = this.#discover()
+      const kept = { read, untilMs: Date.now() + KEEP_MS }
+      this.#metadata = kept
+      read.catch(() => {
+        if (this.#metadata === kept) this.#metadata = undefined
+      })
+    }
+    return this.#metadata.read
+  }
+
+  async #discover(): Promise<AuthorizationServer> {
+    try {
+      const issuer = new URL(this.#issuer)
+      const found = await processDiscoveryResponse(issuer, await discoveryRequest(issuer, this.#options))
+      const endpoints = [found.authorization_endpoint, found.token_endpoint, found.jwks_uri]
+      if (!endpoints.every(isSafe)) throw new TypeError('its metadata has an endpoint that is not https')
+      return found
+    } catch (error) {
+      throw this.#failure(error)
+    }
+  }
+
+  /** Refusals of the provider and answers that do not hold, or that there was none. */
+  #failure(error: unknown): HubError {
+    const { id } = this.config
+    if (error instanceof HubError)
+      return this.#fail('provider_unreachable', `The provider "${id}" does not answer: ${error.message}`, error)
+    // Texts of the provider are not shown: whoever wrote the link could have written them.
+    return this.#fail('provider_refused', `The provider "${id}" gave no answer that signs anybody in`, error)
+  }
+}
+
+/** The secret in the body where the provider takes it, else in the header as most providers read it; none without a secret. */
+function clientAuth({ clientSecret }: ProviderConfig, server: AuthorizationServer): ClientAuth {
+  if (clientSecret === undefined) return None()
+  const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+  if (methods.includes('client_secret_post')) return ClientSecretPost(clientSecret)
+  return (_server, { client_id: id }, _body, headers) => {
+    const pair = [id, clientSecret].map(encodeURIComponent).join(':')
+    headers.set('authorization', `Basic ${Buffer.from(pair).toString('base64')}`)
+  }
+}

@@ -1,0 +1,22 @@
+import { html } from 'lit'
+import { session } from '../../app/session.ts'
+import { PbElement } from '../../components/element.ts'
+import { t } from '../../text/t.ts'
+import { gate } from '../sign-in/gate.ts'
+import './factors.ts'
+
+/** What a user sees who must set a second factor before anything else. */
+export class PbFactorGate extends PbElement {
+  override render(): unknown {
+    document.title = `${t('Set a second factor')} · Patchbay`
+    return gate(html`<h1 class="vh">${t('Set a second factor')}</h1><p class="s q">${t('Users of this hub sign in with a second factor. Set one to go on.')}</p><pb-factors></pb-factors>
+      <p class="xs q gfoot"><button type="button" class="btn ghost sm" @click=${() => void session.signOut()}>${t('Sign out')}</button></p>`)
+  }
+}
+customElements.define('pb-factor-gate', PbFactorGate)
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'pb-factor-gate': PbFactorGate
+  }
+}

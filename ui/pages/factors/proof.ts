@@ -1,0 +1,76 @@
+import { html, nothing } from 'lit'
+import { api } from '../../api/client.ts'
+import { type ApiError, asApiError } from '../../api/problem.ts'
+import { type AskedProof, session } from '../../app/session.ts'
+import { PbElement } from '../../components/element.ts'
+import { dialog } from '../../components/layer.ts'
+import { errorText } from '../../components/states.ts'
+import { icon } from '../../text/icon.ts'
+import { t } from '../../text/t.ts'
+import { codeForm } from '../sign-in/second-step.ts'
+
+/** Has the user prove again who it is: the password, then the code. Shown while a request waits for it. */
+export class PbProof extends PbElement {
+  static override properties = {
+    error: { state: true },
+    busy: { state: true },
+    asked: { state: true },
+    byRecovery: { state: true },
+  }
+  declare error: ApiError | undefined
+  declare busy: boolean
+  declare asked: AskedProof | undefined
+  declare byRecovery: boolean | undefined
+
+  override render(): unknown {
+    const form = this.asked ? this.#code(this.asked) : this.#password()
+    return dialog({ open: true, title: t('Is it still you?'), body: form, onClose: () => session.proved(false) })
+  }
+
+  #problem(): unknown {
+    if (!this.error) return nothing
+    return html`<div class="callout bad" role="alert">${icon('circle-x')}<p>${errorText(this.error)}</p></div>`
+  }
+
+  #password(): unknown {
+    return html`<form class="stack l" @submit=${(event: SubmitEvent) => {
+      event.preventDefault()
+      const password = String(new FormData(event.target as HTMLFormElement).get('password'))
+      void this.#send({ password })
+    }}><p class="s q">${t('How you sign in changes only within ten minutes after you proved who you are.')}</p>
+      <input class="vh" tabindex="-1" aria-hidden="true" autocomplete="username" .value=${session.user?.name ?? ''} readonly>
+      <div class="field"><label class="lbl" for="proof">${t('Password')}</label><input id="proof" name="password" class="in" type="password" autocomplete="current-password" required autofocus></div>
+      ${this.#problem()}<div><button class="btn pri" ?disabled=${this.busy}>${t('Go on')}</button></div></form>`
+  }
+
+  #code(asked: AskedProof): unknown {
+    return codeForm({
+      ...{ asked, byRecovery: this.byRecovery === true, busy: this.busy, wait: 0, problem: this.#problem() },
+      submit: code => void this.#send({ ticket: asked.ticket, code }),
+      other: () => {
+        this.byRecovery = !this.byRecovery
+      },
+    })
+  }
+
+  async #send(body: object): Promise<void> {
+    this.busy = true
+    this.error = undefined
+    try {
+      const answer = await api.post<{ readonly secondFactor?: AskedProof }>('/api/auth/reauth', { body })
+      this.asked = answer.secondFactor
+      if (!this.asked) session.proved(true)
+    } catch (error) {
+      this.error = asApiError(error)
+      if (this.error.code === 'second_factor_ended') this.asked = undefined
+    }
+    this.busy = false
+  }
+}
+customElements.define('pb-proof', PbProof)
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'pb-proof': PbProof
+  }
+}
