@@ -174,7 +174,10 @@ function typed(now: CommandWords, found: Findings): CommandWords | undefined {
   return plain
 }
 
-function forShell({ words: [line = '', ...others], variables }: CommandWords, found: Findings): CommandWords | undefined {
+function forShell(
+  { words: [line = '', ...others], variables }: CommandWords,
+  found: Findings,
+): CommandWords | undefined {
   const operator = others.length === 0 ? shellOperator(line) : undefined
   if (operator === undefined) return undefined
   found.add(`no shell reads it, so that "${operator}" is no operator: name a shell as the program`)
