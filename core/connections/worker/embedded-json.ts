@@ -11,7 +11,7 @@ const CURLY_OPEN = '{'.charCodeAt(0)
 const CURLY_CLOSE = '}'.charCodeAt(0)
 
 /** A part of a text. */
-export interface Part {
+interface Part {
   readonly text: string
   /** True for one that looks like a JSON-RPC message; false for the text around such ones. */
   readonly isObject: boolean

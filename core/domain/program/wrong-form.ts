@@ -128,13 +128,8 @@ function rewritten(written: CommandWords, place: ServerPlace, found: Findings, b
 }
 
 function oneStep(now: CommandWords, place: ServerPlace, found: Findings, body: JsonObject): CommandWords | undefined {
-  const plain = plainWords(now)
-  if (plain) {
-    const reason = 'it has quotes or dashes of printed texts, not those of a keyboard'
-    if (plain.inCommand) found.add(reason)
-    else found.addOfArguments(reason)
-    return plain
-  }
+  const plain = typed(now, found)
+  if (plain) return plain
   const bare = unquoted(now)
   if (bare) {
     found.add('the quotes count as part of the name, since no shell reads them')
@@ -158,12 +153,8 @@ function oneStep(now: CommandWords, place: ServerPlace, found: Findings, body: J
       return short
     }
   }
-  const [line = '', ...others] = now.words
-  const operator = others.length === 0 && !place.isWindows ? shellOperator(line) : undefined
-  if (operator !== undefined) {
-    found.add(`no shell reads it, so that "${operator}" is no operator: name a shell as the program`)
-    return { words: ['sh', '-c', line], variables: now.variables }
-  }
+  const inShell = place.isWindows ? undefined : forShell(now, found)
+  if (inShell) return inShell
   const split = splitCommand(now)
   if (!split) return undefined
   const [program = '', ...rest] = split.words.slice(0, split.words.length - now.words.length + 1)
@@ -172,6 +163,25 @@ function oneStep(now: CommandWords, place: ServerPlace, found: Findings, body: J
     split.sure,
   )
   return body.env === undefined || isJsonObject(body.env) ? split : now
+}
+
+function typed(now: CommandWords, found: Findings): CommandWords | undefined {
+  const plain = plainWords(now)
+  if (!plain) return undefined
+  const reason = 'it has quotes or dashes of printed texts, not those of a keyboard'
+  if (plain.inCommand) found.add(reason)
+  else found.addOfArguments(reason)
+  return plain
+}
+
+function forShell(
+  { words: [line = '', ...others], variables }: CommandWords,
+  found: Findings,
+): CommandWords | undefined {
+  const operator = others.length === 0 ? shellOperator(line) : undefined
+  if (operator === undefined) return undefined
+  found.add(`no shell reads it, so that "${operator}" is no operator: name a shell as the program`)
+  return { words: ['sh', '-c', line], variables }
 }
 
 /** Replaces the home folder at the beginning of the words, which only a shell does. */
