@@ -78,6 +78,20 @@ test('the owner lists one tool with the link, until the sign-in', async () => {
   expect(await callText(client, 'whoami')).toBe('ada-there')
 })
 
+test('each person sees what it holds beside the status, also of the server of another', async () => {
+  const eve = await hub.user('eve')
+  const needed = { state: 'sign_in_needed', reason: { code: 'sign_in_needed' }, connectUrl: page }
+  expect((await eve.ok('GET', '/api/servers/ada~notes')).mine).toMatchObject(needed)
+  const { items } = await eve.ok('GET', '/api/servers?scope=visible')
+  expect(items.find(({ name }: { name: string }) => name === 'notes').mine).toMatchObject(needed)
+  await signIn(eve, 'eve-there')
+  const [connection] = (await eve.ok('GET', '/api/connections')).items
+  expect((await eve.ok('GET', '/api/servers/ada~notes')).mine).toEqual({ state: 'active', connection: connection.id })
+  const adas = (await ada.ok('GET', '/api/servers/notes')).mine
+  expect(adas.state).toBe('active')
+  expect(adas.connection).not.toBe(connection.id)
+})
+
 test('another caller lists it in its group and at the path of the owner; the owner is not affected', async () => {
   const bob = await hub.user('bob')
   await bob.ok('POST', '/api/groups', { name: 'work', members: [{ server: 'ada~notes' }] })
