@@ -13,7 +13,7 @@ import type { ServerFace, Side } from '../domain/session-scope.ts'
 import type { CatalogItem } from '../domain/tools/catalog-item.ts'
 
 /** What users hold for servers that want a credential of each caller. */
-export interface UserCredentials {
+interface UserCredentials {
   /** A user's credential for the server was gained, renewed or lost. */
   changed(serverId: string, userId: string, change: CredentialChange): void
   /** What the user holds; undefined where nothing is known of it. Rejects when the server's settings cannot be read. */

@@ -12,7 +12,7 @@ const MAX_NAME = 64
 const NO_CHANGES = Object.freeze({})
 
 /** A tool of the hub that stands for the tools of a member at which the caller must sign in first. */
-export interface SignIn {
+interface SignIn {
   readonly server: string
   /** The page at which the caller signs in. */
   readonly url: string
