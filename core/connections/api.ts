@@ -1,4 +1,4 @@
-import type { CredentialChange } from '../contract/credential-points.ts'
+import type { CredentialChange, CredentialStanding } from '../contract/credential-points.ts'
 import type { ErrorKind } from '../contract/definition.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
@@ -12,8 +12,17 @@ import type { HealthCheckResult, ServerStatus } from '../domain/server/status.ts
 import type { ServerFace, Side } from '../domain/session-scope.ts'
 import type { CatalogItem } from '../domain/tools/catalog-item.ts'
 
+/** What users hold for servers that want a credential of each caller. */
+interface UserCredentials {
+  /** A user's credential for the server was gained, renewed or lost. */
+  changed(serverId: string, userId: string, change: CredentialChange): void
+  /** What the user holds; undefined where nothing is known of it. Rejects when the server's settings cannot be read. */
+  standing(serverId: string, userId: string): Promise<CredentialStanding | undefined>
+}
+
 /** Operations on the servers' connections for other rooms. The caller checks rights, by the registry. */
 export interface Upstreams {
+  readonly credentials: UserCredentials
   /**
    * One request to one server. Never throws; connects first when the server sleeps (`start: lazy`).
    * It uses the shared connection, or that of the session or user where the server's `session` setting says so.
@@ -42,8 +51,6 @@ export interface Upstreams {
   catalogsReady(serverIds: readonly string[], budgetMs: number): Promise<void>
   /** The desired state. The supervisor follows the registry, where it must be stored first; these act at once. */
   start(serverId: string): void
-  /** A user's credential for the server was gained, renewed or lost. */
-  credentialChanged(serverId: string, userId: string, change: CredentialChange): void
   stop(serverId: string): void
   restart(serverId: string): void
   /** Reads the lists again (connecting first when needed); `probe`: also probes the server's era again. */

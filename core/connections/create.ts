@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import manifest from '../../package.json' with { type: 'json' }
 import { LIMITS } from '../config/limits.ts'
-import type { CredentialChange } from '../contract/credential-points.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
@@ -24,6 +23,7 @@ import type {
   UpstreamRequest,
 } from './api.ts'
 import { PendingCall } from './connection/call.ts'
+import { CallerCredentials } from './connection/caller-credentials.ts'
 import { Launcher } from './connection/launcher.ts'
 import { WorkerPool } from './connection/pool.ts'
 import type { Connections, ConnectionsOptions } from './options.ts'
@@ -57,6 +57,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
 class LocalConnections implements Connections {
   readonly #options: ConnectionsOptions
+  readonly credentials: CallerCredentials
   readonly #pool: WorkerPool
   readonly #children: Children
   readonly #catalogs: CatalogStore
@@ -107,6 +108,11 @@ class LocalConnections implements Connections {
     this.#eras = new EraStore(options.store.db, log)
     this.#askings = new AskingStore(options.store.db, log)
     this.#definitions = new ToolDefinitions(options.store.db, log)
+    this.credentials = new CallerCredentials(options.credentialSources ?? (() => new Map()), {
+      bus,
+      effective: serverId => registry.servers.effective(serverId),
+      changed: (serverId, userId, change) => this.#supervisor.get(serverId)?.credentialChanged(userId, change),
+    })
     this.#launcher = new Launcher({
       redactors: options.redactors,
       pool: this.#pool,
@@ -130,7 +136,7 @@ class LocalConnections implements Connections {
       hubVersion: manifest.version,
       transports: options.transports,
       headerProviders: options.headerProviders,
-      credentialSources: options.credentialSources ?? (() => new Map()),
+      credentialSources: () => this.credentials.watched(),
       ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
       ...(config.startTimeoutMs === undefined ? {} : { usualStartTimeoutMs: config.startTimeoutMs }),
     })
@@ -243,10 +249,6 @@ class LocalConnections implements Connections {
     this.#supervisor.confirm(serverId)
   }
 
-  credentialChanged(serverId: string, userId: string, change: CredentialChange): void {
-    this.#supervisor.get(serverId)?.credentialChanged(userId, change)
-  }
-
   stop(serverId: string): void {
     this.#supervisor.get(serverId)?.stop()
     this.#supervisor.confirm(serverId)
@@ -333,9 +335,7 @@ class LocalConnections implements Connections {
     this.#draining = true
     const endMs = performance.now() + timeoutMs
     const busy = (): boolean => [...this.#supervisor.all()].some(server => server.inFlight() > 0)
-    while (busy() && performance.now() < endMs) {
-      await new Promise(resolve => setTimeout(resolve, DRAIN_POLL_MS))
-    }
+    while (busy() && performance.now() < endMs) await new Promise(resolve => setTimeout(resolve, DRAIN_POLL_MS))
   }
 
   async dispose(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { ErrorCode } from './errors.ts'
 import type { JsonObject } from './json.ts'
 import type { Credential } from './records.ts'
 
@@ -65,6 +66,18 @@ export interface CredentialChallenge {
   readonly header?: string
 }
 
+/** What a user holds for a server. */
+export interface CredentialStanding {
+  /** `refused`: the user holds something that was refused for good. */
+  readonly state: 'active' | 'sign_in_needed' | 'refused'
+  /** Why it cannot be used; absent where it can. */
+  readonly reason?: { readonly code: ErrorCode; readonly message: string }
+  /** The page at which the user gets a credential, or another one. */
+  readonly connectUrl?: string
+  /** The id of the user's connection to the server, by which it can be ended. */
+  readonly connection?: string
+}
+
 /**
  * Credentials of users for servers. A server whose `credentials` are its callers' has a connection for each user, with what
  * that user has; the connection that reads its lists carries the owner's, and so do all connections of other servers. An error
@@ -84,6 +97,8 @@ export interface CredentialSource {
     used: Pick<Brought, 'id' | 'version'> | undefined,
     challenge: CredentialChallenge,
   ): Promise<Brought | undefined>
+  /** What the user holds, from the source's own records, without asking another machine. Undefined: it has no say about this server. */
+  standing?(server: CredentialTarget, userId: string): Promise<CredentialStanding | undefined>
 }
 
 /** `gained`: there is one now. `renewed`: it has other headers. `lost`: it must not be used any more. */

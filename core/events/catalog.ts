@@ -11,6 +11,8 @@ export interface EventCatalog extends PluginEvents {
   'token.revoked': { familyId: string; userId: string }
   /** A notification from an upstream that belongs to no call. Internal. */
   'upstream.notification': { serverId: string; sessionId?: string; method: string; params: JsonObject | undefined }
+  /** A user has a credential for a server now (`held`), or has none that is valid. Internal. */
+  'credential.changed': { serverId: string; userId: string; held: boolean }
   /** A check of a server's health ended. Internal. */
   'upstream.checked': { serverId: string; name: string; ok: boolean }
   /**

@@ -230,6 +230,7 @@ function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table }: Call
     upstreams: deps.upstreams,
     refresh: scope => (scope.path === '' ? directCalls.refresh(scope) : scopes.settle(scope)),
     sharedNotice: (serverId, sessionId, method, params) => fanout.notice(serverId, sessionId, method, params),
+    pageVisitId: (sessionId, serverId) => fanout.pageVisitId(sessionId, serverId),
     recordUrlElicitation: (sessionId, serverId, id) => fanout.recordUrlElicitation(sessionId, serverId, id),
   })
   const extension = new ExtensionTasks(table, forwarder, deps.sealer, now)

@@ -2,6 +2,7 @@ import type {
   Brought,
   CredentialChallenge,
   CredentialSource,
+  CredentialStanding,
   CredentialTarget,
   HubError,
   PluginContext,
@@ -87,6 +88,20 @@ export class Broker implements CredentialSource {
       throw this.#signInNeeded(server)
     }
     return this.#brought(await this.#refreshed(server, credential))
+  }
+
+  async standing(server: CredentialTarget, userId: string): Promise<CredentialStanding | undefined> {
+    const oauth = serverOauth(server.config)
+    const url = serverUrl(server.config)
+    if (!oauth || !url) return undefined
+    if (oauth.grant === 'client_credentials') return { state: 'active' }
+    const credential = await this.store.find(holderOf(server, oauth, userId), server.id)
+    const own = credential?.user_id === userId ? { connection: credential.id } : {}
+    const problem = this.#problem(server, url, credential)
+    if (!problem) return { state: 'active', ...own }
+    const { code, message } = problem
+    const state = credential?.state === 'refused' ? 'refused' : 'sign_in_needed'
+    return { state, reason: { code, message }, connectUrl: this.pageOf(server.id), ...own }
   }
 
   /** The challenge of the server's last refusal; undefined where it refused nothing since the hub began. */
@@ -193,6 +208,16 @@ export class Broker implements CredentialSource {
     if (!isKnown) bounded(this.#offers).set(server.id, { offered, atMs: Date.now() })
     if (offered) throw this.#signInNeeded(server)
     return undefined
+  }
+
+  /** Why a sign-in cannot be used, as far as it is known here. A token that is over and can be refreshed counts as valid. */
+  #problem(server: CredentialTarget, url: URL, credential: Credential | undefined): HubError | undefined {
+    const { state, resource, expires_at: end, kept } = credential ?? {}
+    if (state === 'refused') return this.#signInNeeded(server, ': the issuer refused the client')
+    const isOver = typeof end === 'string' && Date.parse(end) <= Date.now() && kept?.refresh === undefined
+    if (state !== 'active' || resource === undefined || isOver) return this.#signInNeeded(server)
+    if (covers(resource, url)) return undefined
+    return this.#atPage('resource_changed', server, 'has another address since you signed in')
   }
 
   #scopeNeeded(server: CredentialTarget, userId: string, { scope }: BearerChallenge): HubError {

@@ -94,7 +94,7 @@ export class Issuer {
   }
 }
 
-/** An MCP server of one tool, `whoami`, that wants tokens of an issuer. */
+/** An MCP server of one tool, `whoami`, a prompt and a resource, that wants tokens of an issuer. */
 export class GuardedServer {
   readonly url: string
   readonly calls: SeenCall[] = []
@@ -154,10 +154,15 @@ export class GuardedServer {
     }
     const results: Readonly<Record<string, object>> = {
       initialize: {
-        ...{ protocolVersion: '2025-11-25', capabilities: { tools: {} } },
+        ...{ protocolVersion: '2025-11-25', capabilities: { tools: {}, prompts: {}, resources: {} } },
         serverInfo: { name: 'guarded', version: '1' },
       },
       'tools/list': { tools: [{ name: 'whoami', inputSchema: { type: 'object' } }] },
+      'prompts/list': { prompts: [{ name: 'greet' }] },
+      'prompts/get': { messages: [{ role: 'user', content: { type: 'text', text: account } }] },
+      'resources/list': { resources: [{ uri: 'guarded://who', name: 'who' }] },
+      'resources/templates/list': { resourceTemplates: [] },
+      'resources/read': { contents: [{ uri: 'guarded://who', text: account }] },
       'tools/call': { content: [{ type: 'text', text: account }] },
       ping: {},
     }

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../contract/errors.ts'
+import type { ErrorCode, WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ConnectionState, ServerRequestKind, SessionScope, TransportName } from '../../contract/records.ts'
 
@@ -73,7 +73,8 @@ export interface ServerStatus {
   readonly state: ConnectionState
   /** ISO 8601 UTC. */
   readonly since: string
-  readonly reason?: { readonly code: ErrorCode; readonly message: string }
+  /** `data.connectUrl`: the page at which a person ends it. */
+  readonly reason?: { readonly code: ErrorCode; readonly message: string; readonly data?: WireError['data'] }
   /** Failed attempts since the last time online. */
   readonly attempts: number
   readonly nextAttemptAt?: string

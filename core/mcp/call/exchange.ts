@@ -47,6 +47,8 @@ export interface Exchange {
   readonly passthroughHeaders?: Readonly<Record<string, string>>
   /** An HTTP API's failures stay errors, for a caller that shows status and code; otherwise they become results. */
   readonly plainFailures?: true
+  /** The client was asked to have the person visit a page, and the person did not want to. */
+  readonly pagesDeclined?: boolean
   /** Set when the request is sent: a caller that loses access to the target does not get the response. */
   target?: ExchangeTarget
   /** Set by the code that can cancel the work; called by the dispatcher when the caller gives up. */

@@ -18,7 +18,7 @@ import type { ScopeMember } from '../scope/scope-types.ts'
 import { afterTrial, awaitProbe, placeCaller } from './asked-clients.ts'
 import type { HeldRecord } from './call-records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
-import { seenFailure } from './seen-failure.ts'
+import { pageVisit, seenFailure, URL_ELICITATION_REQUIRED } from './seen-failure.ts'
 import { wantedHeaders } from './sent-params.ts'
 import type { Begin, Change } from './task-run.ts'
 
@@ -48,6 +48,8 @@ interface ForwarderParts {
     method: string,
     params: JsonObject | undefined,
   ) => boolean
+  /** The id of a visit to the page where a session's person signs in at a server; the session is told when that is done. */
+  readonly pageVisitId: (sessionId: string | undefined, serverId: string) => string
   /** Records a URL elicitation in an upstream's error; the upstream notifies of its completion later. */
   readonly recordUrlElicitation: (sessionId: string, serverId: string, elicitationId: string) => void
 }
@@ -55,7 +57,6 @@ interface ForwarderParts {
 type Work = (begin: Begin) => Promise<UpstreamReply>
 type SentTo = Pick<Target, 'member' | 'variablesIn'> & { readonly original?: string }
 
-const URL_ELICITATION_REQUIRED = -32042
 /** Sends requests to the members of a scope and converts their replies. */
 export class Forwarder {
   readonly #parts: ForwarderParts
@@ -129,10 +130,16 @@ export class Forwarder {
         this.#noteElicitations(exchange, member, reply.error)
         return { kind: 'error', error: exposeErrorUri(scope, member, reply.error, own) }
       case 'failed':
-        return { kind: 'failed', error: seenFailure(reply, exchange.actor, member.server, this.#parts.upstreams) }
+        return this.#failed(exchange, member, reply)
       case 'cancelled':
         return { kind: 'cancelled' }
     }
+  }
+
+  #failed(exchange: Exchange, { server }: ScopeMember, reply: Failed): Outcome {
+    const error = seenFailure(reply, exchange.actor, server, this.#parts.upstreams)
+    const visit = pageVisit(exchange, error, () => this.#parts.pageVisitId(exchange.session?.id, server.id))
+    return visit ? { kind: 'error', error: visit } : { kind: 'failed', error }
   }
 
   #send(

@@ -11,6 +11,7 @@ import type { Target } from '../scope/merge.ts'
 import { completionTarget, type OwnUri, resourceTarget } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget } from '../scope/scope-types.ts'
+import { signInAnswer } from '../scope/sign-ins.ts'
 import { callAddedTool, innerCall, shortened } from './added-tools.ts'
 import { EVERY_CAPABILITY, needsAsking } from './asked-clients.ts'
 import {
@@ -230,6 +231,12 @@ export class Router {
         this.#recordUnsent(routed, params, calledMs, answeredWith(outcome, isError))
         return outcome
       })
+    const signIn = scope.catalogFor(exchange.capabilities).signIns.get(name)
+    if (signIn) {
+      const answer: Outcome = { kind: 'result', resultText: signInAnswer(signIn) }
+      this.#recordUnsent(routed, params, calledMs, answeredWith(answer, false))
+      return answer
+    }
     const target =
       scope.tool(name, exchange.capabilities) ?? (routed.inner ? undefined : this.#views.tool(exchange, scope, name))
     // A tool set acts for a model.

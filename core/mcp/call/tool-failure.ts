@@ -21,6 +21,9 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   authorization_required: 'The API did not accept the credentials of the server. Go on without this tool.',
 }
 
+/** Advice where the message has the link of a page at which the person ends the failure. */
+const AT_PAGE = 'Ask the person to open this link, and call the tool again once they are done there.'
+
 /**
  * A failed call of an HTTP API's tool as a result with `isError`, which clients show to the model; a JSON-RPC error
  * often ends its turn. So is the call of an MCP server that answers with a redirect that is not followed. Other outcomes, and failures for callers that want errors, are returned unchanged.
@@ -32,8 +35,8 @@ export function failureForModel(
 ): Outcome {
   if (outcome.kind !== 'failed' || plainFailures) return outcome
   if (!OF_ALL_SERVERS.has(outcome.error.code) && face().kind !== 'answers') return outcome
-  const { code, message, retryAfterSeconds } = outcome.error satisfies HubError
-  const advice = ADVICE[code]
+  const { code, message, retryAfterSeconds, data } = outcome.error satisfies HubError
+  const advice = data?.connectUrl === undefined ? ADVICE[code] : AT_PAGE
   if (advice === undefined) return outcome
   const wait = retryAfterSeconds === undefined ? '' : ` Wait at least ${Math.ceil(retryAfterSeconds)} s.`
   const text = `${code}: ${message}. ${advice}${wait}`

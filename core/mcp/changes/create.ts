@@ -34,6 +34,7 @@ export function createChanges(parts: ChangesParts): Changes {
     changes,
     subscriptions,
     levels,
+    subscribersOf: scope => subscribers.of(scope),
     inUse: scope => subscribers.inUse(scope),
   })
   sessions.opened.on(session => levels.opened(session))

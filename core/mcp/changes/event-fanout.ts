@@ -16,7 +16,9 @@ import { Signal } from '../rpc/signal.ts'
 import type { OfflineGracePeriod } from '../scope/offline-grace.ts'
 import type { ScopeTable } from '../scope/paths.ts'
 import type { Scope } from '../scope/scope.ts'
+import type { NotificationTarget } from '../scope/subscribers.ts'
 import type { ListChanges } from './list-changes.ts'
+import { PageVisits } from './page-visits.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import type { UpstreamLevels } from './upstream-levels.ts'
 
@@ -42,6 +44,7 @@ export interface EventFanoutParts {
   readonly offlineGrace: OfflineGracePeriod
   readonly tasks: Pick<TaskTable, 'statusChanged'>
   readonly log: PluginLogger
+  subscribersOf(scope: Scope): Iterable<NotificationTarget>
   /** True when somebody would notice a change of the scope. */
   inUse(scope: Scope): boolean
 }
@@ -63,6 +66,7 @@ export class UpstreamEventFanout {
   readonly #toReview = new Set<Scope>()
   readonly #rereading = new Map<string, Rereading>()
   readonly #elicitations = new SentElicitations()
+  readonly #pageVisits = new PageVisits()
   #reviewTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(parts: EventFanoutParts) {
@@ -74,6 +78,10 @@ export class UpstreamEventFanout {
         // Checked now, so that the outage's start is recorded even if no list is requested meanwhile.
         parts.offlineGrace.listed(data.serverId)
         this.#touched(data.serverId)
+      }),
+      bus.on('credential.changed', ({ data: { serverId, userId, held } }) => {
+        this.#registryChanged(scope => wantsSignIn(scope, serverId, userId) === held)
+        if (held) this.#signedIn(serverId, userId)
       }),
       bus.on('server.created', ({ ownerId }) => this.#registryChanged(scope => ownsAll(scope, ownerId))),
       bus.on('server.updated', ({ data, ownerId }) => {
@@ -130,6 +138,12 @@ export class UpstreamEventFanout {
   recordUrlElicitation(sessionId: string, serverId: string, elicitationId: string): void {
     const session = this.#parts.sessions.byKey(sessionId)
     if (session) this.#elicitations.sent(session, serverId, elicitationId)
+  }
+
+  /** The id of a visit to the page where a session's person signs in at a server; the same until that is done. */
+  pageVisitId(sessionId: string | undefined, serverId: string): string {
+    const session = sessionId === undefined ? undefined : this.#parts.sessions.byKey(sessionId)
+    return this.#pageVisits.idFor(session, serverId)
   }
 
   /** Called when a session has ended. */
@@ -275,6 +289,18 @@ export class UpstreamEventFanout {
     if (session?.scope.has(serverId)) session.notify(new Notice('notifications/tasks/status', changed?.params))
   }
 
+  /** Tells the sessions of a user that were sent to sign in at a server. */
+  #signedIn(serverId: string, userId: string): void {
+    for (const scope of this.#parts.scopes) {
+      if (scope.actor.userId !== userId || !scope.has(serverId)) continue
+      for (const target of this.#parts.subscribersOf(scope)) {
+        const elicitationId = this.#pageVisits.done(target, serverId)
+        if (elicitationId !== undefined)
+          target.notify(new Notice('notifications/elicitation/complete', { elicitationId }))
+      }
+    }
+  }
+
   #elicitationComplete(serverId: string, sessionId: string | undefined, params: JsonObject | undefined): boolean {
     const { sessions } = this.#parts
     const sent = this.#elicitations.completed(serverId, String(params?.elicitationId))
@@ -288,6 +314,12 @@ export class UpstreamEventFanout {
 
 function ownsAll(scope: Scope, ownerId: string | null): boolean {
   return scope.resolved.kind === 'all' && scope.actor.userId === ownerId
+}
+
+/** Undefined: the scope is another user's, or does not have the server. */
+function wantsSignIn(scope: Scope, serverId: string, userId: string): boolean | undefined {
+  const concerns = scope.actor.userId === userId && scope.has(serverId)
+  return concerns ? scope.resolved.signIns?.has(serverId) === true : undefined
 }
 
 function wantedLevel(session: Session): number {

@@ -1,6 +1,7 @@
 import type { RpcError } from '../../connections/api.ts'
 import type { ErrorCode, HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import { URL_ELICITATION_REQUIRED } from '../call/seen-failure.ts'
 import { isPlainObject, rpcError } from '../rpc/rpc.ts'
 
 const METHOD_NOT_FOUND = -32601
@@ -9,8 +10,6 @@ const INTERNAL = -32603
 export const CAPABILITY_MISSING = -32021
 /** An error code of the legacy era only. */
 const RESOURCE_NOT_FOUND = -32002
-/** An error code of the legacy era only: URL elicitations must be completed before the call. */
-export const URL_ELICITATION_REQUIRED = -32042
 
 /** An error in the modern era's form: codes that only the legacy era has are translated, others are unchanged. */
 export function modernError(error: RpcError, uri: JsonValue | undefined): RpcError {

@@ -9,7 +9,7 @@ import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import type { Envelope } from '../rpc/envelope.ts'
 import type { LinkedNode } from '../rpc/linked-list.ts'
 import { LOG_LEVELS, logLevelOf } from '../rpc/log-levels.ts'
-import { notificationMessage } from '../rpc/rpc.ts'
+import { isPlainObject, notificationMessage } from '../rpc/rpc.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget, ScopeMember } from '../scope/scope-types.ts'
 import { type InputRequest, missingCapability } from './input-requests.ts'
@@ -49,6 +49,8 @@ export interface PassedInput {
   readonly inputResponses: JsonValue | undefined
   /** The upstream's own state, and the server that it belongs to. */
   readonly state: { readonly serverId: string; readonly state: string } | undefined
+  /** The responses say whether a page was visited; the server does not know of it. */
+  readonly toPage?: true
 }
 
 /** One request of a modern client over all the POSTs that it takes; server requests of the upstream park it. */
@@ -138,6 +140,12 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     return this.#input !== undefined
   }
 
+  get pagesDeclined(): boolean {
+    const { toPage, inputResponses: given } = this.#input ?? {}
+    if (!toPage || typeof given !== 'object' || given === null) return false
+    return Object.values(given).some(response => isPlainObject(response) && response.action !== 'accept')
+  }
+
   /** The requested URI, as the client wrote it. */
   get uri(): JsonValue | undefined {
     return this.method === 'resources/read' ? this.params?.uri : undefined
@@ -210,7 +218,7 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     return {
       capabilities,
       ...(level === undefined ? {} : { logLevel: level }),
-      ...(input?.inputResponses === undefined ? {} : { inputResponses: input.inputResponses }),
+      ...(input?.inputResponses === undefined || input.toPage ? {} : { inputResponses: input.inputResponses }),
       ...(input?.state === undefined ? {} : { requestState: input.state.state }),
     }
   }

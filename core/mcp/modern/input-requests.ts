@@ -1,8 +1,8 @@
 import type { RpcError } from '../../connections/api.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { serverRequestKind } from '../../domain/mcp-methods.ts'
+import { URL_ELICITATION_REQUIRED } from '../call/seen-failure.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
-import { URL_ELICITATION_REQUIRED } from './errors.ts'
 
 const ACTIONS: readonly unknown[] = ['accept', 'decline', 'cancel']
 

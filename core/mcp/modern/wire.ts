@@ -243,7 +243,8 @@ export class ModernWire {
         this.#watch(parked, post)
         parked.resume(post, responses ?? {}, envelope.capabilities)
       } else {
-        const input = responses || state ? { inputResponses: responses, state } : undefined
+        const toPage = parked ? { toPage: true as const } : {}
+        const input = responses || state ? { inputResponses: responses, state, ...toPage } : undefined
         this.#start(scoped, method, envelope, post, input, { account: userLoad.bytes, bytes: weight })
       }
       return post.response

@@ -18,14 +18,14 @@ export function memberHas(state: Pick<MemberState, 'catalog'> | undefined, name:
 }
 
 /** The union of the members' capabilities. `listChanged` is always set: the hub itself detects changes of a list. */
-export function mergeCapabilities(scope: ResolvedScope, { states, added }: MergedCatalog): JsonObject {
+export function mergeCapabilities(scope: ResolvedScope, { states, added, signIns }: MergedCatalog): JsonObject {
   const any = (name: string, part?: string) => states.some(state => memberHas(state, name, part))
   const merged: JsonObject = {}
   // An empty group can get members at any time, and a capability cannot be added after `initialize`.
   const none = states.length === 0
   // The tools of a view are its own, and always the same.
   if (scope.view !== undefined) merged.tools = {}
-  else if (none || added.items.length > 0 || any('tools')) merged.tools = { listChanged: true }
+  else if (none || added.items.length > 0 || signIns.size > 0 || any('tools')) merged.tools = { listChanged: true }
   if (none || any('prompts')) merged.prompts = { listChanged: true }
   if (none || any('resources'))
     merged.resources = { listChanged: true, ...(any('resources', 'subscribe') ? { subscribe: true } : {}) }

@@ -16,6 +16,7 @@ import { ListItem } from './list-item.ts'
 import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
 import { cutStates } from './scope-cut.ts'
 import type { MemberState, ResolvedScope, ScopeMember } from './scope-types.ts'
+import { type SignInTools, signInTools } from './sign-ins.ts'
 import { toolLists } from './tool-readers.ts'
 import { type AddedTools, NO_ADDED_TOOLS } from './tool-sets.ts'
 import { UriTable } from './uris.ts'
@@ -52,6 +53,8 @@ export interface MergedCatalog {
   /** The tools that are for models, for tool sets; always the same array. */
   readonly shownTools: () => readonly ScopeTool[]
   readonly added: AddedTools
+  /** Tools for the members at which the caller must sign in, by name; they are in the list, unless tools of a view are instead. */
+  readonly signIns: SignInTools['byName']
   readonly states: readonly MemberState[]
   readonly byServer: ReadonlyMap<string, MemberState>
   /** Number of items of each kind beyond the limit of one address. */
@@ -88,7 +91,10 @@ export function mergeCatalogs(
   })
   const resources = once(() => states.flatMap(state => resourceItems(state, shownUri())))
   const resourceTemplates = once(() => states.flatMap(state => templateItems(state, uris())))
-  const listed = added.instead ? own : [...tools.items, ...own]
+  const signIns = signInTools(states, name => tools.targets.has(name) || added.sets.has(name))
+  const listed = added.instead ? own : [...tools.items, ...signIns.items, ...own]
+  // For a view they are searched only where it has nothing else: people who can use other servers are not sent to sign in.
+  const searched = tools.items.length > 0 ? tools.items : signIns.items
   return {
     tools: tools.targets,
     get prompts() {
@@ -112,8 +118,9 @@ export function mergeCatalogs(
     counts: countsOf(states),
     toolsFor: toolLists(listed),
     memberTools: tools.items,
-    shownTools: shownOnce(toolLists(tools.items)('models'), byServer),
+    shownTools: shownOnce(toolLists(searched)('models'), byServer),
     added,
+    signIns: signIns.byName,
     states: all,
     leftOut,
     byServer,

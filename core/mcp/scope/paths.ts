@@ -8,6 +8,7 @@ import { aliases } from './naming.ts'
 import type { HeadersFor } from './passed-headers.ts'
 import { Scope, type ScopeParts } from './scope.ts'
 import type { ResolvedScope } from './scope-types.ts'
+import { signInPages } from './sign-ins.ts'
 
 /** Most cached scopes without a session. */
 const MAX_IDLE_SCOPES = 2_000
@@ -284,7 +285,12 @@ export class ScopeTable {
       throw new HubError('token_wrong_audience', 'The token was made for a group or server that is not here any more')
     }
     const resolved = toResolvedScope(found, await this.#headersFor(actor, found.servers))
-    return view === undefined ? resolved : { ...resolved, view }
+    const signIns = await signInPages(this.#parts.upstreams, actor.userId, resolved.members)
+    return {
+      ...resolved,
+      ...(signIns.size > 0 ? { signIns } : {}),
+      ...(view === undefined ? {} : { view }),
+    }
   }
 
   #once(key: string, work: () => Promise<Scope>): Promise<Scope> {

@@ -30,6 +30,8 @@ export interface ResolvedScope {
   readonly view?: string
   readonly group: GroupRecord
   readonly members: readonly ScopeMember[]
+  /** Pages at which the caller must sign in, by the id of the server that wants it; mostly none. */
+  readonly signIns?: ReadonlyMap<string, string>
   /** Lower-case names of the request headers that some member gets; mostly none. */
   readonly passthroughHeaders: readonly string[]
 }
@@ -51,6 +53,8 @@ export interface MemberState {
   readonly catalog: ServerCatalog | undefined
   /** False for a member that is hidden from lists now; its names stay reserved and callable. */
   readonly listed: boolean
+  /** The page at which the caller must sign in before the member is of use; such a member is not listed. */
+  readonly signInAt?: string | undefined
   /** Original names of the tools that wait for approval; mostly none. */
   readonly blocked?: ReadonlySet<string> | undefined
 }

@@ -14,6 +14,7 @@ import { type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
 import type { OfflineGracePeriod } from './offline-grace.ts'
 import { OldNames } from './old-names.ts'
 import { blockedTools, type MemberState, type ResolvedScope } from './scope-types.ts'
+import { pageFor } from './sign-ins.ts'
 import { type AddedTools, NO_ADDED_TOOLS, type ToolSets } from './tool-sets.ts'
 
 /** Time for which a list method is answered after clients were promised it, before all members were seen. */
@@ -141,12 +142,13 @@ export class Scope {
     if (this.#catalog && !this.#dirty) return this.#catalog
     const { upstreams, offlineGrace } = this.#parts
     const states = this.#resolved.members.map(member => {
-      const { side } = this.face(member.server.id)
+      const { server } = member
+      const { side } = this.face(server.id)
+      const signInAt = this.#signInAt(server)
       return {
-        member,
-        catalog: upstreams.catalog(member.server.id, side),
-        listed: member.server.enabled && offlineGrace.listed(member.server.id),
-        blocked: blockedTools(upstreams, member.server, side),
+        ...{ member, signInAt, catalog: upstreams.catalog(server.id, side) },
+        listed: server.enabled && signInAt === undefined && offlineGrace.listed(server.id),
+        blocked: blockedTools(upstreams, server, side),
       }
     })
     const before = this.#catalog
@@ -158,6 +160,12 @@ export class Scope {
     this.#announced ??= this.#catalog.lists
     if (before) this.#oldNames.keep(before, this.#catalog)
     return this.#catalog
+  }
+
+  /** Undefined outside of a client's path: there the owner's lists are shown. */
+  #signInAt(server: ServerRecord): string | undefined {
+    if (this.path === '') return undefined
+    return pageFor(this.#resolved, this.actor.userId, server, () => this.#parts.upstreams.status(server.id))
   }
 
   /** Returns the tools of plugins; none outside of a client's path. */

@@ -32,7 +32,7 @@ import { fromWireError } from '../../transport-kit/wire-error.ts'
 export interface HubParts {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'audit'>
   /** Undefined until the hub has begun, which is after the plugins. */
-  upstreams(): (Pick<Upstreams, 'settled' | 'restart' | 'credentialChanged'> & ServerViewDeps['upstreams']) | undefined
+  upstreams(): (Pick<Upstreams, 'settled' | 'restart' | 'credentials'> & ServerViewDeps['upstreams']) | undefined
   templates(): ServerTemplates | undefined
   mcp(): Pick<McpEndpoint, 'openPath'> | undefined
   planning(): { readonly plans: Plans; readonly records: MovingKinds } | undefined
@@ -181,7 +181,7 @@ export function pluginStates({ registry, upstreams }: HubParts): PluginStates {
       const { name, transport, config } = settings
       return { id: serverId, ownerId, name, transport, config }
     },
-    credentialChanged: (serverId, userId, change) => upstreams()?.credentialChanged(serverId, userId, change),
+    credentialChanged: (serverId, userId, change) => upstreams()?.credentials.changed(serverId, userId, change),
   }
 }
 

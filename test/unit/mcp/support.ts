@@ -256,7 +256,7 @@ export class FakeUpstreams implements Upstreams {
     this.readyWaits.push({ ids, budgetMs })
     return this.ready(ids, budgetMs)
   }
-  credentialChanged(): void {}
+  readonly credentials = { changed: () => {}, standing: async () => undefined }
 
   start(): void {}
   stop(): void {}

@@ -18,7 +18,11 @@ export const transport = z
   .string()
   .max(64)
   .meta({ description: 'A transport whose plugin runs: the schemas `Transport.…` of this document have their fields' })
-const reason = z.object({ code: z.string(), message: z.string() })
+const reason = z.object({
+  code: z.string(),
+  message: z.string(),
+  data: z.object({ connectUrl: z.string() }).optional().meta({ description: 'The page at which a person ends it' }),
+})
 const counts = z.object({ tools: z.number().int(), prompts: z.number().int(), resources: z.number().int() })
 
 const stdioExample = { name: 'time', command: 'uvx', args: ['mcp-server-time'] }
@@ -105,6 +109,18 @@ export const serverStatus = z.object({
     .meta({ description: 'Response times of the last 128 requests that the server answered, of any method' }),
 })
 
+const mine = z
+  .object({
+    state: z.enum(['active', 'sign_in_needed', 'refused']),
+    reason: reason.optional(),
+    connectUrl: z.string().optional().meta({ description: 'The page at which this user signs in, or signs in again' }),
+    connection: z.string().optional().meta({ description: 'The id in `/api/connections`' }),
+  })
+  .optional()
+  .meta({
+    description: 'What this user holds for a server with `credentials: caller`; `status` is of its address, for all',
+  })
+
 const fullServer = z
   .looseObject({
     ...shownFields(SERVER_SCHEMAS, []),
@@ -138,6 +154,7 @@ const fullServer = z
       .meta({ description: 'The template that it was installed from, while a plugin installs templates' }),
     problem: z.object({ code: z.string(), message: z.string(), pointer: z.string().optional() }).optional(),
     status: serverStatus,
+    mine,
   })
   .meta({ [TRANSPORT_FIELDS]: true })
 
@@ -152,6 +169,7 @@ export const viewedServer = z.strictObject({
   }),
   tools: z.array(z.object({ name: z.string(), description: z.string().optional() })),
   status: z.strictObject({ state: connectionState, since: timestamp, counts }),
+  mine,
 })
 
 /** A server in a response. */
@@ -185,6 +203,27 @@ export const exampleServer = {
   createdAt: '2026-11-21T09:29:58.000Z',
   updatedAt: '2026-11-21T09:29:58.000Z',
   status: exampleStatus,
+}
+
+/** The example in the API document: for a user who has not signed in at the server of another. */
+export const exampleSignInServer = {
+  name: 'notes',
+  owner: 'ada',
+  transport: 'streamable-http',
+  tools: [{ name: 'whoami' }],
+  status: {
+    state: 'online',
+    since: '2026-11-21T09:30:00.000Z',
+    counts: { tools: 1, prompts: 0, resources: 0 },
+  },
+  mine: {
+    state: 'sign_in_needed',
+    reason: {
+      code: 'sign_in_needed',
+      message: '"notes" wants you to sign in: open https://hub.example.org/connect/01JD7C2M8L',
+    },
+    connectUrl: 'https://hub.example.org/connect/01JD7C2M8L',
+  },
 }
 
 /** The example in the API document: for other users. */

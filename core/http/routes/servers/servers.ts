@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { LIMITS } from '../../../config/limits.ts'
+import type { Upstreams } from '../../../connections/api.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { LongText } from '../../../domain/json/long-text.ts'
@@ -27,9 +28,11 @@ import {
   serverView,
   writeOptions,
 } from '../views.ts'
+import { withMine } from './mine.ts'
 import { type ProblemPart, problemPart } from './problem-part.ts'
 import {
   exampleServer,
+  exampleSignInServer,
   exampleViewedServer,
   largeBody,
   server,
@@ -41,7 +44,7 @@ import {
 /** Dependencies of the routes of `/api/servers`. */
 export interface ServerRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'audit'>
-  readonly upstreams: LiveView
+  readonly upstreams: LiveView & Pick<Upstreams, 'credentials'>
 }
 
 const tag = 'servers'
@@ -71,7 +74,7 @@ function listServers(deps: ServerRoutesDeps): Route {
       200: {
         description: 'A page of servers',
         schema: listOf(server),
-        example: exampleList(exampleServer, exampleViewedServer),
+        example: exampleList(exampleServer, exampleViewedServer, exampleSignInServer),
       },
     },
     async handle({ actor, query }) {
@@ -81,7 +84,11 @@ function listServers(deps: ServerRoutesDeps): Route {
       const members = group && new Set(group.members.map(member => member.serverId))
       const filter = { state: query.state, transport: query.transport, members }
       const found = records.filter(record => matchesFilter(record, () => upstreams.status(record.id, record), filter))
-      return { body: await pageOfViews(found, query, record => serverView(deps, actor, record)) }
+      return {
+        body: await pageOfViews(found, query, record =>
+          withMine(upstreams.credentials, actor, record, serverView(deps, actor, record)),
+        ),
+      }
     },
   })
 }
@@ -194,7 +201,8 @@ function oneServer(deps: ServerRoutesDeps): Route[] {
       params: refParams,
       responses: { 200: one },
       async handle({ actor, params }) {
-        return recordReply(serverView(deps, actor, await servers.resolve(actor, params.ref, 'see')))
+        const record = await servers.resolve(actor, params.ref, 'see')
+        return recordReply(await withMine(deps.upstreams.credentials, actor, record, serverView(deps, actor, record)))
       },
     }),
     route({
