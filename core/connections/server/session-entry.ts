@@ -81,7 +81,7 @@ export function sessionEntry(owner: DedicatedTo, older: boolean, binding: Sessio
 export function offersOf(
   { owner, binding, older }: SessionEntry,
   { settings }: EffectiveServer,
-  versions: { readonly older: { readonly version: string | undefined }; version(): string | undefined },
+  versions: { readonly older: { readonly version: string }; version(): string },
 ): JsonObject {
   const version = older ? versions.older.version : versions.version()
   if (owner.kind === 'face') return listReaderCapabilities(settings.session, version)
