@@ -13,7 +13,7 @@ export interface ServerShape {
 
 /** The own fields of the bundled transports: a file is read before the plugins run that have their schemas. */
 const BUNDLED_FIELDS = [
-  ...['command', 'args', 'env', 'cwd', 'sandbox', 'network'],
+  ...['command', 'args', 'env', 'cwd', 'sandbox', 'network', 'extraArguments'],
   ...['url', 'headers', 'openapi', 'tls', 'oauth', 'credentials'],
 ]
 /** Members of `oauth`, beside `scopes`. */
