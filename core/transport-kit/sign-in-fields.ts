@@ -23,11 +23,26 @@ export const SIGN_IN_FIELDS: Readonly<Record<string, JsonObject>> = {
       method: {
         ...{
           type: 'string',
-          enum: ['none', 'client_secret_post', 'client_secret_basic'],
+          enum: ['none', 'client_secret_post', 'client_secret_basic', 'private_key_jwt'],
           title: 'Proof of the client',
         },
-        description: 'How the secret is sent. By default as the issuer offers.',
-        'x-zh': { title: '客户端认证方式', description: '如何发送密钥；默认按签发方支持的方式。' },
+        description: 'How the client proves who it is. By default by its key, else by its secret as the issuer offers.',
+        'x-zh': {
+          title: '客户端认证方式',
+          description: '客户端如何证明身份；默认使用私钥，否则按签发方支持的方式发送密钥。',
+        },
+      },
+      key: {
+        ...{
+          type: 'string',
+          format: 'private-key',
+          minLength: 1,
+          maxLength: 16_384,
+          writeOnly: true,
+          title: 'Client key',
+        },
+        description: 'The private key (PEM) with which the client signs its assertions, in place of a secret.',
+        'x-zh': { title: '客户端私钥', description: '客户端用于签署断言的私钥（PEM），代替密钥。' },
       },
       scopes: {
         ...{

@@ -7,8 +7,8 @@ import type {
   PluginContext,
 } from 'patchbay/contract'
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
-import { Clients } from './clients.ts'
-import { covers, discover, offersSignIn } from './discovery.ts'
+import { Clients, type IssuerClient } from './clients.ts'
+import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './discovery.ts'
 import { Refresher } from './refresher.ts'
 import { type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
 import { type Credential, CredentialStore } from './store.ts'
@@ -77,6 +77,7 @@ export class Broker implements CredentialSource {
     const credential = used && (await this.store.find(holder, server.id))
     if (!used || !credential || credential.state !== 'active') return this.forConnection(server, userId)
     if (credential.version > used.version) return this.#brought(credential)
+    await this.#requireSameIssuer(server, url, oauth, credential)
     const isFresh = this.refresher.sinceMs(credential) < FRESH_MS
     if (oauth.grant === 'client_credentials' && !isFresh)
       return this.#brought(await this.#acquire(server, oauth, holder, credential))
@@ -109,6 +110,7 @@ export class Broker implements CredentialSource {
     const isClient = oauth.grant === 'client_credentials'
     if (credential?.state !== 'active') {
       if (isClient) return this.#acquire(server, oauth, userId, credential)
+      if (credential?.state === 'issuer_changed') throw this.#issuerChanged(server)
       throw this.#signInNeeded(server, credential?.state === 'refused' ? ': the issuer refused the client' : '')
     }
     this.#noteUse(credential)
@@ -158,6 +160,7 @@ export class Broker implements CredentialSource {
         data: { redirectUri: '' },
       })
     const client = await this.clients.of(fetch, issuer, { redirectUri: '', document: undefined }, oauth)
+    await this.requireOwnClient(server, client, issuer.issuer)
     const scopes = oauth.scopes ?? (challenge.scope?.split(/\s+/) || scopesSupported) ?? []
     const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client)
     try {
@@ -174,6 +177,39 @@ export class Broker implements CredentialSource {
         `${issuer.issuer} refused the client of "${server.name}" ("oauth.clientId"): ${cause.error}`,
       )
     }
+  }
+
+  /** Ends a sign-in whose issuer the server does not name any more: its tokens go nowhere. */
+  async #requireSameIssuer(
+    server: CredentialTarget,
+    url: URL,
+    { issuer, grant }: ServerOauth,
+    credential: Credential,
+  ): Promise<void> {
+    if (issuer !== undefined) return
+    const fetch = this.#context.fetchFor(server.ownerId)
+    const named = await issuersNow(this.#context, fetch, url, this.challengeOf(server.id) ?? {})
+    if (!named || named.some(one => isSameIssuer(credential.issuer, one))) return
+    if (grant === 'client_credentials') return
+    await this.store.end(credential, 'issuer_changed')
+    throw this.#issuerChanged(server)
+  }
+
+  /** Throws `client_needed` for a configured client at another issuer than the one it was first used at. */
+  async requireOwnClient(
+    { id, name }: Pick<CredentialTarget, 'id' | 'name'>,
+    client: IssuerClient,
+    issuer: string,
+    redirectUri = '',
+  ): Promise<void> {
+    if (client.kind !== 'given') return
+    const own = await this.store.issuerOf(id, client.id)
+    if (own === undefined || isSameIssuer(own, issuer)) return
+    throw this.#context.error(
+      'client_needed',
+      `"oauth.clientId" of "${name}" is a client of ${own}, and the server names ${issuer} now; set the client that you have there`,
+      { data: { redirectUri } },
+    )
   }
 
   /** For a server without `oauth`: whether it is one that people sign in at. */
@@ -208,8 +244,12 @@ export class Broker implements CredentialSource {
     return this.#atPage('sign_in_needed', server, `wants you to sign in${why}`)
   }
 
+  #issuerChanged(server: CredentialTarget): HubError {
+    return this.#atPage('issuer_changed', server, 'has another issuer since you signed in')
+  }
+
   #atPage(
-    code: 'sign_in_needed' | 'scope_denied' | 'resource_changed',
+    code: 'sign_in_needed' | 'scope_denied' | 'resource_changed' | 'issuer_changed',
     server: CredentialTarget,
     what: string,
   ): HubError {

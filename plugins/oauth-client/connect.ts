@@ -64,6 +64,7 @@ export class Connect {
     const redirectUri = `${wanted.baseUrl}${CALLBACK}`
     const place = { redirectUri, document: this.#document(wanted.baseUrl) }
     const client = await this.#broker.clients.of(fetch, issuer, place, oauth ?? {})
+    await this.#broker.requireOwnClient(found, client, issuer.issuer, redirectUri)
     const flow = this.flows.begin({
       ...{ userId: actor.userId, serverId: found.id, server: `${found.ownerName}~${found.name}` },
       ...{ issuer, client, redirectUri, resource, scopes, sendsResource: oauth?.omitsResource !== true },

@@ -44,6 +44,18 @@ export async function discover(
   return { issuer: await issuerMetadata({ error }, fetch, wanted, server), resource, scopesSupported }
 }
 
+/** The issuers that the server names now; undefined where it names none, or cannot be asked. */
+export async function issuersNow(
+  errors: Errors,
+  fetch: GuardedFetch,
+  server: URL,
+  challenge: BearerChallenge,
+): Promise<readonly string[] | undefined> {
+  const metadata = await resourceMetadata(errors, fetch, server, challenge).catch(() => undefined)
+  const issuers = metadata ? texts(metadata.authorization_servers) : undefined
+  return issuers && issuers.length > 0 ? issuers : undefined
+}
+
 /** True when the server describes itself as a protected resource, or its origin is an issuer. Never rejects. */
 export async function offersSignIn(
   errors: Errors,
@@ -141,7 +153,7 @@ function issuerPlaces(issuer: string): readonly string[] {
 }
 
 /** An origin may be written with or without the slash for its path; all else is compared as text. */
-function isSameIssuer(found: unknown, wanted: string): boolean {
+export function isSameIssuer(found: unknown, wanted: string): boolean {
   const bare = (text: string): string => (URL.parse(text)?.pathname === '/' ? text.replace(/\/$/, '') : text)
   return typeof found === 'string' && bare(found) === bare(wanted)
 }

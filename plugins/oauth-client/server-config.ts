@@ -14,10 +14,11 @@ export interface ServerOauth extends GivenClient {
 /** The `oauth` of a server's configuration; undefined for a server without sign-in. */
 export function serverOauth({ oauth }: JsonObject): ServerOauth | undefined {
   if (!isJsonObject(oauth)) return undefined
-  const { clientId, clientSecret, method, scopes, issuer, resource, grant } = oauth
+  const { clientId, clientSecret, key, method, scopes, issuer, resource, grant } = oauth
   return {
     clientId: textOf(clientId),
     clientSecret: textOf(clientSecret),
+    key: textOf(key),
     method: textOf(method) as ClientMethod | undefined,
     scopes: texts(scopes),
     issuer: textOf(issuer),

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from 'oauth4webapi'
 import type { PluginContext } from 'patchbay/contract'
 import type { IssuerClient } from './clients.ts'
-import type { CredentialRow, OauthTables } from './tables.ts'
+import type { CredentialRow, CredentialState, OauthTables } from './tables.ts'
 import type { Tokens } from './tokens.ts'
 
 /** The sealed part of a credential. */
@@ -65,6 +65,21 @@ export class CredentialStore {
       db.selectFrom('credential').selectAll().where('user_id', '=', userId).orderBy('created_at').execute(),
     )
     return rows.map(row => this.#opened(row))
+  }
+
+  /** The issuer at which a client was first used for a server; undefined while nobody has signed in with it. */
+  async issuerOf(serverId: string, clientId: string): Promise<string | undefined> {
+    const row = await this.#tables.read(db =>
+      db
+        .selectFrom('credential')
+        .select('issuer')
+        .where('server_id', '=', serverId)
+        .where('client_id', '=', clientId)
+        .orderBy('created_at')
+        .limit(1)
+        .executeTakeFirst(),
+    )
+    return row?.issuer
   }
 
   /** Those to refresh by now, at most 50. */
@@ -138,7 +153,7 @@ export class CredentialStore {
   }
 
   /** Ends the use of a sign-in, unless it is another one meanwhile. */
-  async end({ id, version }: Credential, state: 'sign_in_needed' | 'refused'): Promise<void> {
+  async end({ id, version }: Credential, state: Exclude<CredentialState, 'active'>): Promise<void> {
     await this.#tables.write(db =>
       db
         .updateTable('credential')

@@ -7,10 +7,12 @@ import {
   genericTokenEndpointRequest,
   None,
   nopkce,
+  PrivateKeyJwt,
   refreshTokenGrantRequest,
   revocationRequest,
 } from 'oauth4webapi'
-import { type GuardedFetch, type HubError, isJsonObject } from 'patchbay/contract'
+import { type GuardedFetch, HubError, isJsonObject } from 'patchbay/contract'
+import { signingKey } from './client-key.ts'
 import { type IssuerClient, unreachable } from './clients.ts'
 import type { Errors } from './discovery.ts'
 import { asWebFetch } from './web.ts'
@@ -92,7 +94,7 @@ export class TokenEndpoint {
   }
 
   #party(): [AuthorizationServer, { client_id: string }, ClientAuth] {
-    return [this.#issuer, { client_id: this.#client.id }, clientAuth(this.#client)]
+    return [this.#issuer, { client_id: this.#client.id }, clientAuth(this.#errors, this.#client)]
   }
 
   #options(resource: string | undefined) {
@@ -111,6 +113,7 @@ export class TokenEndpoint {
       response = await asking
       text = await response.text()
     } catch (cause) {
+      if (cause instanceof HubError && cause.code === 'client_refused') throw cause
       throw unreachable(this.#errors, this.#issuer.issuer, cause)
     }
     const { status } = response
@@ -166,8 +169,14 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Basic by `encodeURIComponent`: some servers do not decode what the stricter form escapes. */
-function clientAuth({ secret, method }: IssuerClient): ClientAuth {
+/** An assertion by the key, else the secret. Basic by `encodeURIComponent`: some servers do not decode what the stricter form escapes. */
+function clientAuth({ error }: Errors, { id, secret, key, method }: IssuerClient): ClientAuth {
+  if (key !== undefined)
+    return async (...request) => {
+      const signing = await signingKey(key)
+      if (!signing) throw error('client_refused', `"oauth.key" of the client ${id} is no private key that can sign`)
+      return PrivateKeyJwt(signing)(...request)
+    }
   if (secret === undefined || method === 'none') return None()
   return (_issuer, client, body, headers) => {
     if (method === 'client_secret_basic') {

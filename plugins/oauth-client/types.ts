@@ -9,6 +9,7 @@ declare module 'patchbay/contract' {
     scope_needed: AtPage & { scopes: readonly string[] }
     scope_denied: AtPage
     resource_changed: AtPage
+    issuer_changed: AtPage
     flow_unknown: never
     flow_foreign: never
     sign_in_denied: never

@@ -31,6 +31,7 @@ interface Context {
   readonly toolCalls?: readonly ToolCall[]
   readonly client_id?: string
   readonly client_secret?: string
+  readonly private_key_pem?: string
 }
 
 function peerOf(version: string): Peer {
@@ -118,13 +119,14 @@ function callsOf(tools: readonly Tool[], wanted: readonly ToolCall[]): readonly 
 }
 
 /** The client that the scenario knows, as the `oauth` of the server; empty where it knows none. */
-function oauthOf({ client_id, client_secret }: Context): object {
+function oauthOf({ client_id, client_secret, private_key_pem }: Context): object {
   if (client_id === undefined) return {}
   const isClient = process.env.MCP_CONFORMANCE_SCENARIO?.startsWith('auth/client-credentials') === true
   return {
     oauth: {
       clientId: client_id,
       ...(client_secret === undefined ? {} : { clientSecret: client_secret }),
+      ...(private_key_pem === undefined ? {} : { key: private_key_pem }),
       ...(isClient ? { grant: 'client_credentials' } : {}),
     },
   }

@@ -27,6 +27,10 @@ export class Issuer {
   readonly grants: string[] = []
   /** While true every request to the token endpoint is answered with 503. */
   down = false
+  /** Tokens, access and refresh, that the token endpoint gave. */
+  readonly given: string[] = []
+  /** Runs when tokens are made and before they are sent. */
+  beforeAnswer: (() => Promise<void>) | undefined
 
   private constructor(
     server: Server,
@@ -73,6 +77,9 @@ export class Issuer {
       }
       await next()
       this.grants.push(String(context.oidc?.params?.grant_type ?? '?'))
+      const body = context.body as Readonly<Record<string, unknown>>
+      for (const token of [body.access_token, body.refresh_token]) if (typeof token === 'string') this.given.push(token)
+      await this.beforeAnswer?.()
     })
     server.on('request', this.provider.callback())
   }
