@@ -54,6 +54,11 @@ export interface Brought {
   /** A number that rises with each change of the headers. */
   readonly version: number
   readonly headers: Readonly<Record<string, string>>
+  /**
+   * The private key to which the token in `authorization` is bound, as a JWK of the curve P-256: each request then carries a
+   * proof of it (DPoP, RFC 9449).
+   */
+  readonly proofKey?: JsonObject
 }
 
 /** The refusal of a request by a server. */

@@ -9,6 +9,7 @@ import type {
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
 import { Clients, type IssuerClient } from './clients.ts'
 import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './discovery.ts'
+import { newProofKey } from './proof-key.ts'
 import { Refresher } from './refresher.ts'
 import { type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
 import { type Credential, CredentialStore } from './store.ts'
@@ -154,7 +155,7 @@ export class Broker implements CredentialSource {
     const fetch = this.#context.fetchFor(server.ownerId)
     const challenge = this.challengeOf(server.id) ?? {}
     const found = await discover(this.#context, fetch, url, challenge, { configured: oauth.issuer })
-    const { issuer, resource, scopesSupported } = found
+    const { issuer, resource, scopesSupported, isBound } = found
     if (oauth.clientId === undefined)
       throw error('client_needed', `"${server.name}" signs in as a client: set "oauth.clientId"`, {
         data: { redirectUri: '' },
@@ -162,7 +163,8 @@ export class Broker implements CredentialSource {
     const client = await this.clients.of(fetch, issuer, { redirectUri: '', document: undefined }, oauth)
     await this.requireOwnClient(server, client, issuer.issuer)
     const scopes = oauth.scopes ?? (challenge.scope?.split(/\s+/) || scopesSupported) ?? []
-    const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client)
+    const proofKey = isBound ? await newProofKey() : undefined
+    const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client, proofKey)
     try {
       const tokens = await endpoint.client(scopes, oauth.omitsResource ? undefined : resource)
       const signedIn = { userId, serverId: server.id, resource, asked: scopes, client, issuer, tokens }
@@ -272,7 +274,9 @@ export class Broker implements CredentialSource {
   }
 
   #brought({ id, version, kept }: Credential): Brought {
-    return { id, version, headers: { authorization: `Bearer ${kept.access}` } }
+    const { access, proofKey } = kept
+    if (!proofKey) return { id, version, headers: { authorization: `Bearer ${access}` } }
+    return { id, version, headers: { authorization: `DPoP ${access}` }, proofKey }
   }
 }
 

@@ -4,6 +4,7 @@ import type { Broker } from './broker.ts'
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
 import { discover, requireCodeFlow, texts } from './discovery.ts'
 import { authorizeUrl, type Flow, Flows } from './flows.ts'
+import { newProofKey } from './proof-key.ts'
 import { serverOauth, serverUrl } from './server-config.ts'
 import type { Credential } from './store.ts'
 import { TokenEndpoint, TokenRefusal } from './tokens.ts'
@@ -68,6 +69,7 @@ export class Connect {
     const flow = this.flows.begin({
       ...{ userId: actor.userId, serverId: found.id, server: `${found.ownerName}~${found.name}` },
       ...{ issuer, client, redirectUri, resource, scopes, sendsResource: oauth?.omitsResource !== true },
+      isBound: discovered.isBound,
       widens: before?.state === 'active',
     })
     return { flow, authorizeUrl: await authorizeUrl(endpoint, flow) }
@@ -106,7 +108,7 @@ export class Connect {
     states.credentialChanged(serverId, userId, 'lost')
     const server = await registry.server({ kind: 'system', purpose: 'sign-in' }, serverId)
     if (!server) return
-    const endpoint = new TokenEndpoint(this.#context, fetchFor(server.ownerId), kept.endpoints, kept.client)
+    const endpoint = new TokenEndpoint(this.#context, fetchFor(server.ownerId), kept.endpoints, kept.client, kept.proofKey)
     await endpoint.revoke(kept.refresh ?? kept.access)
   }
 
@@ -117,7 +119,8 @@ export class Connect {
     const server = await this.#context.registry.server({ kind: 'system', purpose: 'sign-in' }, flow.serverId)
     if (!server) throw error('flow_unknown', 'The server of this sign-in does not exist any more')
     const fetch = this.#context.fetchFor(server.ownerId)
-    const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client)
+    const proofKey = flow.isBound ? await newProofKey() : undefined
+    const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client, proofKey)
     try {
       const tokens = await endpoint.code(checked, redirectUri, verifier, flow.sendsResource ? resource : undefined)
       const { userId, serverId, scopes: asked } = flow

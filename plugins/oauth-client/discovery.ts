@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from 'oauth4webapi'
 import { type GuardedFetch, HubError, type JsonObject, type PluginContext } from 'patchbay/contract'
 import type { BearerChallenge } from './challenge.ts'
+import { PROOF_ALGORITHM } from './proof-key.ts'
 import { isSafe, jsonAt } from './web.ts'
 
 /** The part of the context that makes errors of the plugin's codes. */
@@ -12,6 +13,8 @@ export interface Discovered {
   /** The value of `resource` in requests. */
   readonly resource: string
   readonly scopesSupported: readonly string[] | undefined
+  /** Its tokens are bound to a key of the hub (DPoP). */
+  readonly isBound: boolean
 }
 
 /** Choices of the configuration and of an earlier sign-in. */
@@ -41,7 +44,11 @@ export async function discover(
   if (!isSafe(wanted, server))
     throw error('issuer_unusable', `The issuer ${wanted} of ${server.origin} has no https address`)
   const scopesSupported = metadata ? texts(metadata.scopes_supported) : undefined
-  return { issuer: await issuerMetadata({ error }, fetch, wanted, server), resource, scopesSupported }
+  const issuer = await issuerMetadata({ error }, fetch, wanted, server)
+  const isBound = challenge.isBound === true || metadata?.dpop_bound_access_tokens_required === true
+  if (isBound && !texts(issuer.dpop_signing_alg_values_supported)?.includes(PROOF_ALGORITHM))
+    throw error('issuer_unusable', `${server.origin} wants tokens bound to a key, and ${wanted} takes no ${PROOF_ALGORITHM}`)
+  return { issuer, resource, scopesSupported, isBound }
 }
 
 /** The issuers that the server names now; undefined where it names none, or cannot be asked. */

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from 'oauth4webapi'
-import type { PluginContext } from 'patchbay/contract'
+import type { JsonObject, PluginContext } from 'patchbay/contract'
 import type { IssuerClient } from './clients.ts'
 import type { CredentialRow, CredentialState, OauthTables } from './tables.ts'
 import type { Tokens } from './tokens.ts'
@@ -8,6 +8,8 @@ import type { Tokens } from './tokens.ts'
 export interface Kept {
   readonly access: string
   readonly refresh?: string
+  /** The private key (JWK) to which the tokens are bound. */
+  readonly proofKey?: JsonObject
   readonly client: IssuerClient
   /** The addresses of the issuer that the hub uses later. */
   readonly endpoints: Pick<AuthorizationServer, 'issuer' | 'token_endpoint' | 'revocation_endpoint'>
@@ -191,11 +193,12 @@ export class CredentialStore {
   }
 }
 
-function keptOf({ access, refresh }: Tokens, client: IssuerClient, issuer: AuthorizationServer): Kept {
+function keptOf({ access, refresh, proofKey }: Tokens, client: IssuerClient, issuer: AuthorizationServer): Kept {
   const { token_endpoint, revocation_endpoint } = issuer
   return {
     access,
     ...(refresh === undefined ? {} : { refresh }),
+    ...(proofKey === undefined ? {} : { proofKey }),
     client,
     endpoints: {
       issuer: issuer.issuer,

@@ -4,6 +4,7 @@ import {
   authorizationCodeGrantRequest,
   type ClientAuth,
   customFetch,
+  type DPoPHandle,
   genericTokenEndpointRequest,
   None,
   nopkce,
@@ -11,10 +12,11 @@ import {
   refreshTokenGrantRequest,
   revocationRequest,
 } from 'oauth4webapi'
-import { type GuardedFetch, HubError, isJsonObject } from 'patchbay/contract'
+import { type GuardedFetch, HubError, isJsonObject, type JsonObject } from 'patchbay/contract'
 import { signingKey } from './client-key.ts'
 import { type IssuerClient, unreachable } from './clients.ts'
 import type { Errors } from './discovery.ts'
+import { proofsOf } from './proof-key.ts'
 import { asWebFetch } from './web.ts'
 
 /** Most characters of a token. */
@@ -27,6 +29,8 @@ export interface Tokens {
   readonly scope?: string
   /** Seconds. */
   readonly expiresIn?: number
+  /** The private key (JWK) to which they are bound. */
+  readonly proofKey?: JsonObject
 }
 
 /** An issuer's refusal: its own error code, such as `invalid_grant`. */
@@ -45,8 +49,18 @@ export class TokenEndpoint {
   readonly #fetch: GuardedFetch
   readonly #issuer: AuthorizationServer
   readonly #client: IssuerClient
+  readonly #proofKey: JsonObject | undefined
+  #proofs: Promise<DPoPHandle> | undefined
 
-  constructor(errors: Errors, fetch: GuardedFetch, issuer: AuthorizationServer, client: IssuerClient) {
+  /** `proofKey`: a private key (JWK) to which the tokens are to be bound. */
+  constructor(
+    errors: Errors,
+    fetch: GuardedFetch,
+    issuer: AuthorizationServer,
+    client: IssuerClient,
+    proofKey?: JsonObject,
+  ) {
+    this.#proofKey = proofKey
     this.#errors = errors
     this.#fetch = fetch
     this.#issuer = issuer
@@ -60,20 +74,22 @@ export class TokenEndpoint {
     verifier: string,
     resource: string | undefined,
   ): Promise<Tokens> {
-    return this.#ask(
+    return this.#ask(async () =>
       authorizationCodeGrantRequest(
         ...this.#party(),
         callback,
         redirectUri,
         verifier === '' ? nopkce : verifier,
-        this.#options(resource),
+        await this.#options(resource),
       ),
     )
   }
 
   /** Throws as {@link code} does. */
   refresh(token: string, resource: string | undefined): Promise<Tokens> {
-    return this.#ask(refreshTokenGrantRequest(...this.#party(), token, this.#options(resource)))
+    return this.#ask(async () =>
+      refreshTokenGrantRequest(...this.#party(), token, await this.#options(resource)),
+    )
   }
 
   /** A token for the client itself. Throws as {@link code} does. */
@@ -82,8 +98,8 @@ export class TokenEndpoint {
       ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
       ...(resource === undefined ? {} : { resource }),
     }
-    return this.#ask(
-      genericTokenEndpointRequest(...this.#party(), 'client_credentials', parameters, this.#options(undefined)),
+    return this.#ask(async () =>
+      genericTokenEndpointRequest(...this.#party(), 'client_credentials', parameters, await this.#options(undefined)),
     )
   }
 
@@ -97,8 +113,15 @@ export class TokenEndpoint {
     return [this.#issuer, { client_id: this.#client.id }, clientAuth(this.#errors, this.#client)]
   }
 
-  #options(resource: string | undefined) {
-    return { ...this.#common(), ...(resource === undefined ? {} : { additionalParameters: { resource } }) }
+  async #options(resource: string | undefined) {
+    const key = this.#proofKey
+    this.#proofs ??= key && proofsOf(this.#client.id, key)
+    const proofs = await this.#proofs
+    return {
+      ...this.#common(),
+      ...(proofs ? { DPoP: proofs } : {}),
+      ...(resource === undefined ? {} : { additionalParameters: { resource } }),
+    }
   }
 
   #common() {
@@ -106,19 +129,24 @@ export class TokenEndpoint {
     return { [customFetch]: asWebFetch(this.#fetch), [allowInsecureRequests]: true }
   }
 
-  async #ask(asking: Promise<Response>): Promise<Tokens> {
+  async #ask(ask: () => Promise<Response>): Promise<Tokens> {
     let response: Response
     let text: string
     try {
-      response = await asking
+      response = await ask()
       text = await response.text()
+      // The issuer wants the nonce of this answer in the proof.
+      if (this.#proofKey && response.status === 400 && membersOf(text).error === 'use_dpop_nonce') {
+        response = await ask()
+        text = await response.text()
+      }
     } catch (cause) {
       if (cause instanceof HubError && cause.code === 'client_refused') throw cause
       throw unreachable(this.#errors, this.#issuer.issuer, cause)
     }
     const { status } = response
     if (status === 429 || status >= 500) throw unreachable(this.#errors, this.#issuer.issuer, `HTTP ${status}`)
-    return readTokens(this.#errors, this.#issuer.issuer, status, text)
+    return readTokens(this.#errors, this.#issuer.issuer, status, text, this.#proofKey)
   }
 }
 
@@ -126,7 +154,13 @@ export class TokenEndpoint {
  * Reads an answer of a token endpoint, in the forms that issuers really send: JSON or a form, whatever its content type, with
  * an `error` also under HTTP 200, and empty texts for what is missing.
  */
-export function readTokens({ error }: Errors, issuer: string, status: number, text: string): Tokens {
+export function readTokens(
+  { error }: Errors,
+  issuer: string,
+  status: number,
+  text: string,
+  proofKey?: JsonObject,
+): Tokens {
   const answer = membersOf(text)
   const refusal = textOf(answer.error)
   if (refusal !== undefined) throw new TokenRefusal(refusal)
@@ -136,7 +170,8 @@ export function readTokens({ error }: Errors, issuer: string, status: number, te
       data: { retryAfterSeconds: 5 },
     })
   const type = textOf(answer.token_type) ?? 'bearer'
-  if (type.toLowerCase() !== 'bearer')
+  const isBound = proofKey !== undefined && type.toLowerCase() === 'dpop'
+  if (!isBound && type.toLowerCase() !== 'bearer')
     throw error('issuer_unusable', `${issuer} gives tokens of the type "${type.slice(0, 40)}", not "Bearer"`)
   const refresh = textOf(answer.refresh_token)
   if (access.length > MOST_TOKEN || (refresh?.length ?? 0) > MOST_TOKEN) throw tooLarge({ error }, issuer)
@@ -148,6 +183,7 @@ export function readTokens({ error }: Errors, issuer: string, status: number, te
     access,
     ...(refresh === undefined ? {} : { refresh }),
     ...(scope === undefined ? {} : { scope }),
+    ...(isBound ? { proofKey } : {}),
     ...(Number.isFinite(expiresIn) && expiresIn > 0 ? { expiresIn } : {}),
   }
 }

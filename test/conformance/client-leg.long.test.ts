@@ -6,7 +6,12 @@ const CLIENT = join(import.meta.dir, 'client.ts')
 const NOTHING = join(import.meta.dir, 'nothing.yaml')
 
 /** Scenarios of extensions that the hub has; the suite runs them and does not count them. */
-const EXTENSIONS = ['auth/client-credentials-basic', 'auth/client-credentials-jwt'] as const
+const EXTENSIONS = [
+  'auth/client-credentials-basic',
+  'auth/client-credentials-jwt',
+  'auth/dpop',
+  'auth/dpop-nonce',
+] as const
 
 for (const revision of ['2025-11-25', '2026-07-28'] as const) {
   describe(`requirement set ${revision}, the hub as the client`, () => {

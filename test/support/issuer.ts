@@ -1,6 +1,8 @@
 /** An issuer made of oidc-provider, an MCP server that wants its tokens, and a browser for the people who sign in. */
+import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { EmbeddedJWK, type JWTPayload, jwtVerify } from 'jose'
 import Provider from 'oidc-provider'
 
 /** Settings of an {@link Issuer}. */
@@ -56,6 +58,7 @@ export class Issuer {
       features: {
         registration: { enabled: registers },
         revocation: { enabled: true },
+        dPoP: { enabled: true },
         devInteractions: { enabled: true },
         resourceIndicators: {
           enabled: true,
@@ -109,6 +112,8 @@ export class GuardedServer {
   readonly refused = new Set<string>()
   /** The scope that `whoami` wants beyond what the token has. */
   wants: string | undefined
+  /** It takes tokens alone that are bound to a key, with a proof of it that has the nonce of the day. */
+  bound: { nonce: string; proofs: JWTPayload[] } | undefined
   /** Replaces its metadata. */
   metadata: object | undefined
   readonly #server: Server
@@ -135,6 +140,23 @@ export class GuardedServer {
     await stopped(this.#server)
   }
 
+  /** The refusal of a request without a token that is bound to a key, or without a fresh proof of that. */
+  async #unproven({ headers, method }: IncomingMessage, { nonce, proofs }: NonNullable<GuardedServer['bound']>) {
+    const refused = (error: string) => ({
+      status: 401,
+      headers: { 'www-authenticate': `DPoP error="${error}", scope="read"`, 'dpop-nonce': nonce },
+    })
+    const [, token = ''] = /^DPoP (.+)$/.exec(headers.authorization ?? '') ?? []
+    const proof = headers.dpop
+    if (token === '' || typeof proof !== 'string') return refused('invalid_token')
+    const claims = await proven(proof)
+    const ath = createHash('sha256').update(token).digest('base64url')
+    if (claims.htm !== method || claims.htu !== this.url || claims.ath !== ath) return refused('invalid_dpop_proof')
+    if (claims.nonce !== nonce) return refused('use_dpop_nonce')
+    proofs.push(claims)
+    return undefined
+  }
+
   async #answer(
     request: IncomingMessage,
   ): Promise<{ status: number; headers?: Record<string, string>; body?: object }> {
@@ -145,7 +167,11 @@ export class GuardedServer {
       return { status: 200, body: this.metadata ?? usual }
     }
     if (path.startsWith('/.well-known/')) return { status: 404 }
-    const token = request.headers.authorization?.replace(/^Bearer /, '')
+    if (this.bound) {
+      const refusal = await this.#unproven(request, this.bound)
+      if (refusal) return refusal
+    }
+    const token = request.headers.authorization?.replace(/^(?:Bearer|DPoP) /, '')
     const account = token === undefined || this.refused.has(token) ? undefined : await this.#issuer.accountOf(token)
     if (account === undefined) {
       const named = `${origin}/.well-known/oauth-protected-resource/mcp`
@@ -172,6 +198,12 @@ export class GuardedServer {
     const error = { code: -32601, message: 'no such method' }
     return { status: 200, body: { jsonrpc: '2.0', id: message.id, ...(result ? { result } : { error }) } }
   }
+}
+
+/** The claims of a proof, whose signature is by the key that it names. */
+async function proven(proof: string): Promise<JWTPayload> {
+  const { payload } = await jwtVerify(proof, EmbeddedJWK, { typ: 'dpop+jwt', algorithms: ['ES256'] })
+  return payload
 }
 
 /** Signs in as a person at an issuer of oidc-provider, and returns the address at which the browser would come back. */
