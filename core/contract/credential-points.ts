@@ -48,16 +48,12 @@ export interface CredentialTarget {
   readonly config: JsonObject
 }
 
-/** Headers that a connection carries for one user, and by which the source knows them again. */
+/** Headers of a user's connection. `proofKey`: a private JWK (P-256); each request carries a proof of it (DPoP, RFC 9449). */
 export interface Brought {
   readonly id: string
   /** A number that rises with each change of the headers. */
   readonly version: number
   readonly headers: Readonly<Record<string, string>>
-  /**
-   * The private key to which the token in `authorization` is bound, as a JWK of the curve P-256: each request then carries a
-   * proof of it (DPoP, RFC 9449).
-   */
   readonly proofKey?: JsonObject
 }
 

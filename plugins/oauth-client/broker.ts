@@ -9,6 +9,7 @@ import type {
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
 import { Clients, type IssuerClient } from './clients.ts'
 import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './discovery.ts'
+import { Exchanges } from './exchange.ts'
 import { newProofKey } from './proof-key.ts'
 import { Refresher } from './refresher.ts'
 import { type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
@@ -37,6 +38,7 @@ export class Broker implements CredentialSource {
   readonly clients: Clients
   readonly refresher: Refresher
   readonly #context: PluginContext<unknown>
+  readonly #exchanges: Exchanges
   readonly #challenges = new Map<string, Remembered>()
   readonly #offers = new Map<string, { readonly offered: boolean; readonly atMs: number }>()
   /** Times of wider grants, by user and server. */
@@ -48,6 +50,7 @@ export class Broker implements CredentialSource {
     this.#context = context
     this.store = new CredentialStore(context)
     this.clients = new Clients(context)
+    this.#exchanges = new Exchanges(context, this.clients)
     this.refresher = new Refresher(context, this.store, this.clients)
   }
 
@@ -80,8 +83,7 @@ export class Broker implements CredentialSource {
     if (credential.version > used.version) return this.#brought(credential)
     await this.#requireSameIssuer(server, url, oauth, credential)
     const isFresh = this.refresher.sinceMs(credential) < FRESH_MS
-    if (oauth.grant === 'client_credentials' && !isFresh)
-      return this.#brought(await this.#acquire(server, oauth, holder, credential))
+    if (oauth.grant !== 'code' && !isFresh) return this.#brought(await this.#acquire(server, oauth, holder, credential))
     if (credential.kept.refresh === undefined || isFresh) {
       await this.store.end(credential, 'sign_in_needed')
       throw this.#signInNeeded(server)
@@ -108,7 +110,7 @@ export class Broker implements CredentialSource {
 
   async #valid(server: CredentialTarget, oauth: ServerOauth, userId: string): Promise<Credential> {
     const credential = await this.store.find(userId, server.id)
-    const isClient = oauth.grant === 'client_credentials'
+    const isClient = oauth.grant !== 'code'
     if (credential?.state !== 'active') {
       if (isClient) return this.#acquire(server, oauth, userId, credential)
       if (credential?.state === 'issuer_changed') throw this.#issuerChanged(server)
@@ -130,17 +132,18 @@ export class Broker implements CredentialSource {
     throw this.#signInNeeded(server)
   }
 
-  /** A token for the hub itself, which needs no person. */
+  /** A token for the hub itself, or for the identity of the user, which needs no sign-in. */
   #acquire(
     server: CredentialTarget,
     oauth: ServerOauth,
     userId: string,
     before: Credential | undefined,
   ): Promise<Credential> {
-    const running = this.#acquiring.get(server.id)
+    const key = `${userId} ${server.id}`
+    const running = this.#acquiring.get(key)
     if (running !== undefined) return running
-    const work = this.#acquired(server, oauth, userId, before).finally(() => this.#acquiring.delete(server.id))
-    this.#acquiring.set(server.id, work)
+    const work = this.#acquired(server, oauth, userId, before).finally(() => this.#acquiring.delete(key))
+    this.#acquiring.set(key, work)
     return work
   }
 
@@ -166,7 +169,26 @@ export class Broker implements CredentialSource {
     const proofKey = isBound ? await newProofKey() : undefined
     const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client, proofKey)
     try {
-      const tokens = await endpoint.client(scopes, oauth.omitsResource ? undefined : resource)
+      const place = {
+        fetch,
+        server: url,
+        oauth,
+        userId,
+        ownerId: server.ownerId,
+        issuer: issuer.issuer,
+        endpoint,
+        resource,
+        scopes,
+      }
+      const tokens =
+        oauth.grant === 'client_credentials'
+          ? await endpoint.client(scopes, oauth.omitsResource ? undefined : resource)
+          : await this.#exchanges.tokens(place)
+      if (!tokens)
+        throw this.#signInNeeded(
+          server,
+          `, and no identity of yours at ${oauth.identity?.issuer ?? issuer.issuer} is known`,
+        )
       const signedIn = { userId, serverId: server.id, resource, asked: scopes, client, issuer, tokens }
       const credential = await this.store.signedIn(signedIn)
       this.refresher.noted(credential)
@@ -188,11 +210,10 @@ export class Broker implements CredentialSource {
     { issuer, grant }: ServerOauth,
     credential: Credential,
   ): Promise<void> {
-    if (issuer !== undefined) return
+    if (issuer !== undefined || grant !== 'code') return
     const fetch = this.#context.fetchFor(server.ownerId)
     const named = await issuersNow(this.#context, fetch, url, this.challengeOf(server.id) ?? {})
     if (!named || named.some(one => isSameIssuer(credential.issuer, one))) return
-    if (grant === 'client_credentials') return
     await this.store.end(credential, 'issuer_changed')
     throw this.#issuerChanged(server)
   }

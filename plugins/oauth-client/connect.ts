@@ -55,8 +55,8 @@ export class Connect {
     await this.#markServer(actor, found, wanted)
     const target = await states.target(found.id)
     const oauth = serverOauth(target.config)
-    if (oauth?.grant === 'client_credentials')
-      throw error('issuer_unusable', `"${found.name}" needs nobody to sign in: the hub does so as a client`)
+    if (oauth && oauth.grant !== 'code')
+      throw error('issuer_unusable', `"${found.name}" needs nobody to sign in: its "oauth.grant" is "${oauth.grant}"`)
     const supported = texts(issuer.scopes_supported)
     const usual = challenge.scope?.split(/\s+/) ?? oauth?.scopes ?? discovered.scopesSupported ?? []
     const asked = before && before.issuer === issuer.issuer ? words(before.scopes_asked) : []
@@ -108,7 +108,13 @@ export class Connect {
     states.credentialChanged(serverId, userId, 'lost')
     const server = await registry.server({ kind: 'system', purpose: 'sign-in' }, serverId)
     if (!server) return
-    const endpoint = new TokenEndpoint(this.#context, fetchFor(server.ownerId), kept.endpoints, kept.client, kept.proofKey)
+    const endpoint = new TokenEndpoint(
+      this.#context,
+      fetchFor(server.ownerId),
+      kept.endpoints,
+      kept.client,
+      kept.proofKey,
+    )
     await endpoint.revoke(kept.refresh ?? kept.access)
   }
 

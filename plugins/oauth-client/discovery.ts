@@ -47,7 +47,10 @@ export async function discover(
   const issuer = await issuerMetadata({ error }, fetch, wanted, server)
   const isBound = challenge.isBound === true || metadata?.dpop_bound_access_tokens_required === true
   if (isBound && !texts(issuer.dpop_signing_alg_values_supported)?.includes(PROOF_ALGORITHM))
-    throw error('issuer_unusable', `${server.origin} wants tokens bound to a key, and ${wanted} takes no ${PROOF_ALGORITHM}`)
+    throw error(
+      'issuer_unusable',
+      `${server.origin} wants tokens bound to a key, and ${wanted} takes no ${PROOF_ALGORITHM}`,
+    )
   return { issuer, resource, scopesSupported, isBound }
 }
 

@@ -30,6 +30,7 @@ export default definePlugin<z.infer<typeof config>>({
   claims: ['/api/connections/*', '/api/servers/{ref}/connect', '/oauth/client-metadata.json'],
   errors: ERRORS,
   words,
+  points: { tokenGrant: { main: true } },
   migrations: { '0001-sign-ins': first },
   setup(context) {
     const broker = new Broker(context)

@@ -22,6 +22,9 @@ import { asWebFetch } from './web.ts'
 /** Most characters of a token. */
 const MOST_TOKEN = 16 * 1024
 
+/** The type of token that is wanted; `n_a` for an assertion. */
+type TokenKind = 'bearer' | 'n_a'
+
 /** The tokens of one answer. Absent `expiresIn`: nothing is known of its end. */
 export interface Tokens {
   readonly access: string
@@ -87,9 +90,7 @@ export class TokenEndpoint {
 
   /** Throws as {@link code} does. */
   refresh(token: string, resource: string | undefined): Promise<Tokens> {
-    return this.#ask(async () =>
-      refreshTokenGrantRequest(...this.#party(), token, await this.#options(resource)),
-    )
+    return this.#ask(async () => refreshTokenGrantRequest(...this.#party(), token, await this.#options(resource)))
   }
 
   /** A token for the client itself. Throws as {@link code} does. */
@@ -101,6 +102,22 @@ export class TokenEndpoint {
     return this.#ask(async () =>
       genericTokenEndpointRequest(...this.#party(), 'client_credentials', parameters, await this.#options(undefined)),
     )
+  }
+
+  /** Tokens for a grant of another kind. Throws as {@link code} does. */
+  grant(type: string, parameters: Readonly<Record<string, string>>): Promise<Tokens> {
+    return this.#ask(async () =>
+      genericTokenEndpointRequest(...this.#party(), type, { ...parameters }, await this.#options(undefined)),
+    )
+  }
+
+  /** An assertion, which is no access token (RFC 8693: its type is `N_A`). Throws as {@link code} does. */
+  async assertion(type: string, parameters: Readonly<Record<string, string>>): Promise<string> {
+    const { access } = await this.#ask(
+      async () => genericTokenEndpointRequest(...this.#party(), type, { ...parameters }, this.#common()),
+      'n_a',
+    )
+    return access
   }
 
   /** Tells the issuer that a token is not used any more, where it takes that (RFC 7009). Never rejects. */
@@ -129,7 +146,7 @@ export class TokenEndpoint {
     return { [customFetch]: asWebFetch(this.#fetch), [allowInsecureRequests]: true }
   }
 
-  async #ask(ask: () => Promise<Response>): Promise<Tokens> {
+  async #ask(ask: () => Promise<Response>, kind: TokenKind = 'bearer'): Promise<Tokens> {
     let response: Response
     let text: string
     try {
@@ -146,7 +163,7 @@ export class TokenEndpoint {
     }
     const { status } = response
     if (status === 429 || status >= 500) throw unreachable(this.#errors, this.#issuer.issuer, `HTTP ${status}`)
-    return readTokens(this.#errors, this.#issuer.issuer, status, text, this.#proofKey)
+    return readTokens(this.#errors, this.#issuer.issuer, status, text, { kind, proofKey: this.#proofKey })
   }
 }
 
@@ -159,7 +176,7 @@ export function readTokens(
   issuer: string,
   status: number,
   text: string,
-  proofKey?: JsonObject,
+  { kind = 'bearer', proofKey }: { readonly kind?: TokenKind; readonly proofKey?: JsonObject | undefined } = {},
 ): Tokens {
   const answer = membersOf(text)
   const refusal = textOf(answer.error)
@@ -169,21 +186,22 @@ export function readTokens(
     throw error('issuer_unreachable', `${issuer} answered with HTTP ${status} and no token`, {
       data: { retryAfterSeconds: 5 },
     })
-  const type = textOf(answer.token_type) ?? 'bearer'
-  const isBound = proofKey !== undefined && type.toLowerCase() === 'dpop'
-  if (!isBound && type.toLowerCase() !== 'bearer')
-    throw error('issuer_unusable', `${issuer} gives tokens of the type "${type.slice(0, 40)}", not "Bearer"`)
+  const type = (textOf(answer.token_type) ?? 'bearer').toLowerCase()
+  const isBound = proofKey !== undefined && type === 'dpop'
+  if (!isBound && type !== kind)
+    throw error('issuer_unusable', `${issuer} gives tokens of the type "${type.slice(0, 40)}", not "${kind}"`)
   const refresh = textOf(answer.refresh_token)
   if (access.length > MOST_TOKEN || (refresh?.length ?? 0) > MOST_TOKEN) throw tooLarge({ error }, issuer)
   if (!/^[\x21-\x7e]+$/.test(access))
     throw error('issuer_unusable', `${issuer} gave a token that cannot be sent in a header`)
-  const scope = textOf(answer.scope)
-  const expiresIn = Number(answer.expires_in)
+  return { ...restOf(answer), access, ...(refresh === undefined ? {} : { refresh }), ...(isBound ? { proofKey } : {}) }
+}
+
+function restOf({ scope, expires_in }: Readonly<Record<string, unknown>>): Pick<Tokens, 'scope' | 'expiresIn'> {
+  const granted = textOf(scope)
+  const expiresIn = Number(expires_in)
   return {
-    access,
-    ...(refresh === undefined ? {} : { refresh }),
-    ...(scope === undefined ? {} : { scope }),
-    ...(isBound ? { proofKey } : {}),
+    ...(granted === undefined ? {} : { scope: granted }),
     ...(Number.isFinite(expiresIn) && expiresIn > 0 ? { expiresIn } : {}),
   }
 }

@@ -11,6 +11,7 @@ const EXTENSIONS = [
   'auth/client-credentials-jwt',
   'auth/dpop',
   'auth/dpop-nonce',
+  'auth/enterprise-managed-authorization',
 ] as const
 
 for (const revision of ['2025-11-25', '2026-07-28'] as const) {

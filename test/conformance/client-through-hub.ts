@@ -5,6 +5,7 @@
  * Usage: `bun client.ts URL`, which loads this; the suite appends the URL and sets MCP_CONFORMANCE_SCENARIO,
  * _PROTOCOL_VERSION, _CONTEXT.
  */
+import { join } from 'node:path'
 import { Client as Peer, StreamableHTTPClientTransport, type Tool } from '@modelcontextprotocol/client'
 import type { Client } from '../support/client.ts'
 import { startHub } from '../support/hub.ts'
@@ -18,6 +19,8 @@ const MODERN = '2026-07-28'
 /** The document that the suite expects as client id, where its issuer reads such. */
 const CLIENT_DOCUMENT = 'https://conformance-test.local/client-metadata.json'
 const SERVER = 'suite'
+/** A plugin that has the identity of each user at one provider. */
+const IDENTITIES = join(import.meta.dir, 'identities.ts')
 /** Most sign-ins of one scenario; the hub ends it before. */
 const MOST_SIGN_INS = 6
 
@@ -32,6 +35,9 @@ interface Context {
   readonly client_id?: string
   readonly client_secret?: string
   readonly private_key_pem?: string
+  readonly idp_issuer?: string
+  readonly idp_client_id?: string
+  readonly idp_id_token?: string
 }
 
 function peerOf(version: string): Peer {
@@ -119,7 +125,7 @@ function callsOf(tools: readonly Tool[], wanted: readonly ToolCall[]): readonly 
 }
 
 /** The client that the scenario knows, as the `oauth` of the server; empty where it knows none. */
-function oauthOf({ client_id, client_secret, private_key_pem }: Context): object {
+function oauthOf({ client_id, client_secret, private_key_pem, idp_issuer, idp_client_id }: Context): object {
   if (client_id === undefined) return {}
   const isClient = process.env.MCP_CONFORMANCE_SCENARIO?.startsWith('auth/client-credentials') === true
   return {
@@ -128,6 +134,9 @@ function oauthOf({ client_id, client_secret, private_key_pem }: Context): object
       ...(client_secret === undefined ? {} : { clientSecret: client_secret }),
       ...(private_key_pem === undefined ? {} : { key: private_key_pem }),
       ...(isClient ? { grant: 'client_credentials' } : {}),
+      ...(idp_issuer === undefined
+        ? {}
+        : { grant: 'id_jag', identity: { issuer: idp_issuer, clientId: idp_client_id } }),
     },
   }
 }
@@ -138,7 +147,12 @@ async function main(): Promise<void> {
   const context: Context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}')
   const hub = await startHub({
     settings: {
-      plugins: [{ use: 'oauth-client', config: { clientMetadataUrl: CLIENT_DOCUMENT } }],
+      plugins: [
+        { use: 'oauth-client', config: { clientMetadataUrl: CLIENT_DOCUMENT } },
+        ...(context.idp_id_token === undefined
+          ? []
+          : [{ use: IDENTITIES, isolate: false, config: { issuer: context.idp_issuer, token: context.idp_id_token } }]),
+      ],
       mcpServers: { [SERVER]: { type: 'streamable-http', url, ...oauthOf(context) } },
     },
     timeoutMs: START_MS,
