@@ -110,6 +110,8 @@ export class GuardedServer {
   readonly calls: SeenCall[] = []
   /** Tokens that it refuses though they are valid. */
   readonly refused = new Set<string>()
+  /** Accounts by tokens that it takes besides those of its issuer. */
+  readonly known = new Map<string, string>()
   /** The scope that `whoami` wants beyond what the token has. */
   wants: string | undefined
   /** It takes tokens alone that are bound to a key, with a proof of it that has the nonce of the day. */
@@ -157,6 +159,10 @@ export class GuardedServer {
     return undefined
   }
 
+  async #accountOf(token: string): Promise<string | undefined> {
+    return this.known.get(token) ?? (await this.#issuer.accountOf(token))
+  }
+
   async #answer(
     request: IncomingMessage,
   ): Promise<{ status: number; headers?: Record<string, string>; body?: object }> {
@@ -172,7 +178,7 @@ export class GuardedServer {
       if (refusal) return refusal
     }
     const token = request.headers.authorization?.replace(/^(?:Bearer|DPoP) /, '')
-    const account = token === undefined || this.refused.has(token) ? undefined : await this.#issuer.accountOf(token)
+    const account = token === undefined || this.refused.has(token) ? undefined : await this.#accountOf(token)
     if (account === undefined) {
       const named = `${origin}/.well-known/oauth-protected-resource/mcp`
       return { status: 401, headers: { 'www-authenticate': `Bearer resource_metadata="${named}", scope="read"` } }

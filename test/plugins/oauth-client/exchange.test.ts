@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
 import { GuardedServer, Issuer } from '../../support/issuer.ts'
-import { statusOf } from '../../support/servers.ts'
+import { callText, online, statusOf } from '../../support/servers.ts'
 import { until } from '../../support/wait.ts'
 import { ScriptedIssuer } from './scripted-issuer.ts'
 
@@ -26,6 +26,7 @@ describe('the identity of a user', () => {
     stranger = new ScriptedIssuer()
     provider.token = () => Response.json({ access_token: 'the-assertion', token_type: 'N_A' })
     server.metadata = { resource: server.url, authorization_servers: [authorization.url], scopes_supported: ['read'] }
+    server.known.set('scripted', 'by-identity')
     const config = { issuer: provider.url, token: 'identity-of-the-user' }
     hub = await startHub({ env: LOOPBACK, settings: { plugins: [{ use: IDENTITIES, isolate: false, config }] } })
     admin = await hub.setup()
@@ -44,7 +45,8 @@ describe('the identity of a user', () => {
 
   test('is exchanged at its provider for an assertion, and that at the issuer of the server (ID-JAG)', async () => {
     await add('managed', { grant: 'id_jag', identity: { issuer: provider.url, clientId: 'hub' } })
-    await until(() => authorization.bodies.length > 0)
+    await online(admin, ['managed'])
+    expect(await callText(await admin.mcp('/mcp/managed'), 'whoami')).toBe('by-identity')
     expect(Object.fromEntries(provider.bodies[0] ?? [])).toEqual({
       client_id: 'hub',
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
@@ -82,10 +84,11 @@ describe('the identity of a user', () => {
     const oauth = { clientId: 'mine', grant: 'id_jag', identity: { issuer: provider.url, clientId: 'of-bob' } }
     await bob.ok('POST', '/api/servers', { name: 'trap', url: server.url, visibility: 'public', oauth })
     await until(() => provider.bodies.some(body => body.get('client_id') === 'of-bob'))
-    await until(async () => (await statusOf(bob, 'trap')).state !== 'connecting')
+    await online(bob, ['trap'])
     const before = provider.bodies.length
     const mcp = await admin.mcp('/mcp/@bob/trap')
-    await mcp.callTool({ name: 'whoami' }).catch((error: unknown) => error)
+    const refused = await mcp.callTool({ name: 'whoami' }).catch((error: unknown) => error)
+    expect(refused).toMatchObject({ data: { code: 'authorization_required' } })
     expect(provider.bodies.length).toBe(before)
   })
 
