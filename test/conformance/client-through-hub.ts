@@ -20,7 +20,7 @@ const MODERN = '2026-07-28'
 const CLIENT_DOCUMENT = 'https://conformance-test.local/client-metadata.json'
 const SERVER = 'suite'
 /** A plugin that has the identity of each user at one provider. */
-const IDENTITIES = join(import.meta.dir, 'identities.ts')
+const IDENTITIES = join(import.meta.dir, 'fixtures/identities.ts')
 /** Most sign-ins of one scenario; the hub ends it before. */
 const MOST_SIGN_INS = 6
 

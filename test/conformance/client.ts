@@ -2,5 +2,9 @@
 import { takeTurn } from './turns.ts'
 
 const { CONFORMANCE_TURNS: turns } = process.env
-if (turns !== undefined) await takeTurn(turns)
-await import('./client-through-hub.ts')
+const endTurn = turns === undefined ? undefined : await takeTurn(turns)
+try {
+  await import('./client-through-hub.ts')
+} finally {
+  endTurn?.()
+}

@@ -47,8 +47,10 @@ export class Turns {
   }
 }
 
-/** Waits for a turn, which ends with this process. */
-export async function takeTurn(url: string): Promise<void> {
-  const { body } = await fetch(url, { signal: null })
+/** Waits for a turn; the returned function ends it, as does the end of the process. */
+export async function takeTurn(url: string): Promise<() => void> {
+  const turn = new AbortController()
+  const { body } = await fetch(url, { signal: turn.signal })
   await body?.getReader().read()
+  return () => turn.abort()
 }

@@ -7,7 +7,7 @@ import { callText, online, statusOf } from '../../support/servers.ts'
 import { until } from '../../support/wait.ts'
 import { ScriptedIssuer } from './scripted-issuer.ts'
 
-const IDENTITIES = join(import.meta.dir, '../../conformance/identities.ts')
+const IDENTITIES = join(import.meta.dir, '../../conformance/fixtures/identities.ts')
 
 describe('the identity of a user', () => {
   let issuer: Issuer
