@@ -43,8 +43,9 @@ describe('kill -9 between the rotation and the commit', () => {
     `that credential alone asks for sign-in, in ${RUNS} runs`,
     async () => {
       const [first] = servers
+      const credential = await ada.mcpKey()
       for (let run = 0; run < RUNS; run += 1) {
-        const mcp = await ada.mcp('/mcp/s0')
+        const mcp = await ada.mcp('/mcp/s0', { credential })
         expect(await callText(mcp, 'whoami')).toBe('ada-there')
         const token = first?.calls.at(-1)?.authorization?.slice(7) ?? ''
         const rotated = Promise.withResolvers<void>()
@@ -62,7 +63,7 @@ describe('kill -9 between the rotation and the commit', () => {
         hub = await startHub({ env: LOOPBACK, folder, ownProcess: true })
         ada = await hub.signIn('ada')
         await online(ada, ['s1'])
-        expect(await callText(await ada.mcp('/mcp/s1'), 'whoami')).toBe('ada-there')
+        expect(await callText(await ada.mcp('/mcp/s1', { credential }), 'whoami')).toBe('ada-there')
         await until(async () => (await statusOf(ada, 's0')).reason?.code === 'sign_in_needed', { timeoutMs: 30_000 })
         const { items } = await ada.ok('GET', '/api/connections')
         const states = items.map(({ server, state }: { server: string; state: string }) => [server, state])
