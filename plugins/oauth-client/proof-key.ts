@@ -12,12 +12,12 @@ export async function newProofKey(): Promise<JsonObject> {
   return { kty, crv, x, y, d }
 }
 
-/** Proofs of the key for requests of a client to its issuer. */
-export async function proofsOf(clientId: string, key: JsonObject): Promise<DPoPHandle> {
+/** Proofs of the key for requests to an issuer. */
+export async function proofsOf(key: JsonObject): Promise<DPoPHandle> {
   const { kty, crv, x, y } = key
   const [privateKey, publicKey] = await Promise.all([
     crypto.subtle.importKey('jwk', key as JsonWebKey, ALGORITHM, false, ['sign']),
     crypto.subtle.importKey('jwk', { kty, crv, x, y } as JsonWebKey, ALGORITHM, true, ['verify']),
   ])
-  return DPoP({ client_id: clientId }, { privateKey, publicKey })
+  return DPoP({}, { privateKey, publicKey })
 }

@@ -132,7 +132,7 @@ export class TokenEndpoint {
 
   async #options(resource: string | undefined) {
     const key = this.#proofKey
-    this.#proofs ??= key && proofsOf(this.#client.id, key)
+    this.#proofs ??= key && proofsOf(key)
     const proofs = await this.#proofs
     return {
       ...this.#common(),
