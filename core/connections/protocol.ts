@@ -39,6 +39,8 @@ export type ToWorker =
 /** Headers of a user's credential. `version` 0: there are none. `secrets`: texts to redact. */
 export interface CarriedHeaders {
   readonly headers: Readonly<Record<string, string>>
+  /** The private key (JWK) of which each request carries a proof. */
+  readonly proofKey?: JsonObject
   readonly version: number
   readonly secrets: readonly string[]
 }

@@ -49,12 +49,13 @@ export interface CredentialTarget {
   readonly config: JsonObject
 }
 
-/** Headers that a connection carries for one user, and by which the source knows them again. */
+/** Headers of a user's connection. `proofKey`: a private JWK (P-256); each request carries a proof of it (DPoP, RFC 9449). */
 export interface Brought {
   readonly id: string
   /** A number that rises with each change of the headers. */
   readonly version: number
   readonly headers: Readonly<Record<string, string>>
+  readonly proofKey?: JsonObject
 }
 
 /** The refusal of a request by a server. */

@@ -23,11 +23,26 @@ export const SIGN_IN_FIELDS: Readonly<Record<string, JsonObject>> = {
       method: {
         ...{
           type: 'string',
-          enum: ['none', 'client_secret_post', 'client_secret_basic'],
+          enum: ['none', 'client_secret_post', 'client_secret_basic', 'private_key_jwt'],
           title: 'Proof of the client',
         },
-        description: 'How the secret is sent. By default as the issuer offers.',
-        'x-zh': { title: '客户端认证方式', description: '如何发送密钥；默认按签发方支持的方式。' },
+        description: 'How the client proves who it is. By default by its key, else by its secret as the issuer offers.',
+        'x-zh': {
+          title: '客户端认证方式',
+          description: '客户端如何证明身份；默认使用私钥，否则按签发方支持的方式发送密钥。',
+        },
+      },
+      key: {
+        ...{
+          type: 'string',
+          format: 'private-key',
+          minLength: 1,
+          maxLength: 16_384,
+          writeOnly: true,
+          title: 'Client key',
+        },
+        description: 'The private key (PEM) with which the client signs its assertions, in place of a secret.',
+        'x-zh': { title: '客户端私钥', description: '客户端用于签署断言的私钥（PEM），代替密钥。' },
       },
       scopes: {
         ...{
@@ -50,9 +65,39 @@ export const SIGN_IN_FIELDS: Readonly<Record<string, JsonObject>> = {
         'x-zh': { title: '资源参数', description: '`omit`：不发送 `resource` 参数，用于拒绝它的签发方。' },
       },
       grant: {
-        ...{ type: 'string', enum: ['code', 'client_credentials'], title: 'Grant' },
-        description: '`client_credentials`: the hub signs in as the client, and nobody else does.',
-        'x-zh': { title: '授权方式', description: '`client_credentials`：hub 以客户端身份登录，无需用户登录。' },
+        ...{ type: 'string', enum: ['code', 'client_credentials', 'id_jag', 'token_exchange'], title: 'Grant' },
+        description:
+          '`client_credentials`: the hub signs in as the client, and nobody else does. `id_jag`, `token_exchange`: by the identity that a plugin has of each user.',
+        'x-zh': {
+          title: '授权方式',
+          description:
+            '`client_credentials`：hub 以客户端身份登录，无需用户登录。`id_jag`、`token_exchange`：使用插件持有的每个用户的身份。',
+        },
+      },
+      identity: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['issuer', 'clientId'],
+        title: 'Identity provider',
+        description: 'Where the identity of a user is exchanged for a grant to the server, with `id_jag`.',
+        'x-zh': { title: '身份提供方', description: '使用 `id_jag` 时，在此将用户身份换成对服务器的授权。' },
+        properties: {
+          issuer: {
+            ...{ type: 'string', format: 'uri', maxLength: 2048, title: 'Issuer' },
+            description: 'The issuer of the identity.',
+            'x-zh': { title: '签发方', description: '身份的签发方。' },
+          },
+          clientId: {
+            ...{ type: 'string', minLength: 1, maxLength: 2048, title: 'Client id' },
+            description: 'Of the client of the hub there.',
+            'x-zh': { title: '客户端 ID', description: 'hub 在该处的客户端。' },
+          },
+          clientSecret: {
+            ...{ type: 'string', minLength: 1, maxLength: 4096, writeOnly: true, title: 'Client secret' },
+            description: 'Its secret, if it has one.',
+            'x-zh': { title: '客户端密钥', description: '该客户端的密钥（如有）。' },
+          },
+        },
       },
     },
   },

@@ -8,9 +8,11 @@ import type {
   PluginContext,
 } from 'patchbay/contract'
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
-import { Clients } from './clients.ts'
-import { covers, discover, offersSignIn } from './discovery.ts'
+import { Clients, type IssuerClient } from './clients.ts'
+import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './discovery.ts'
+import { Exchanges } from './exchange.ts'
 import type { LIMITS } from './limits.ts'
+import { newProofKey } from './proof-key.ts'
 import { Refresher } from './refresher.ts'
 import { type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
 import { type Credential, CredentialStore } from './store.ts'
@@ -38,6 +40,7 @@ export class Broker implements CredentialSource {
   readonly clients: Clients
   readonly refresher: Refresher
   readonly #context: PluginContext<unknown>
+  readonly #exchanges: Exchanges
   readonly #challenges = new Map<string, Remembered>()
   readonly #offers = new Map<string, { readonly offered: boolean; readonly atMs: number }>()
   /** Times of wider grants, by user and server. */
@@ -50,6 +53,7 @@ export class Broker implements CredentialSource {
     const { credentialsPerUser, registrations } = context.limits as typeof LIMITS
     this.store = new CredentialStore(context, credentialsPerUser)
     this.clients = new Clients(context, registrations)
+    this.#exchanges = new Exchanges(context, this.clients)
     this.refresher = new Refresher(context, this.store, this.clients)
   }
 
@@ -80,9 +84,9 @@ export class Broker implements CredentialSource {
     const credential = used && (await this.store.find(holder, server.id))
     if (!used || !credential || credential.state !== 'active') return this.forConnection(server, userId)
     if (credential.version > used.version) return this.#brought(credential)
+    await this.#requireSameIssuer(server, url, oauth, credential)
     const isFresh = this.refresher.sinceMs(credential) < FRESH_MS
-    if (oauth.grant === 'client_credentials' && !isFresh)
-      return this.#brought(await this.#acquire(server, oauth, holder, credential))
+    if (oauth.grant !== 'code' && !isFresh) return this.#brought(await this.#acquire(server, oauth, holder, credential))
     if (credential.kept.refresh === undefined || isFresh) {
       await this.store.end(credential, 'sign_in_needed')
       throw this.#signInNeeded(server)
@@ -123,9 +127,10 @@ export class Broker implements CredentialSource {
 
   async #valid(server: CredentialTarget, oauth: ServerOauth, userId: string): Promise<Credential> {
     const credential = await this.store.find(userId, server.id)
-    const isClient = oauth.grant === 'client_credentials'
+    const isClient = oauth.grant !== 'code'
     if (credential?.state !== 'active') {
       if (isClient) return this.#acquire(server, oauth, userId, credential)
+      if (credential?.state === 'issuer_changed') throw this.#issuerChanged(server)
       throw this.#signInNeeded(server, credential?.state === 'refused' ? ': the issuer refused the client' : '')
     }
     this.#noteUse(credential)
@@ -144,17 +149,18 @@ export class Broker implements CredentialSource {
     throw this.#signInNeeded(server)
   }
 
-  /** A token for the hub itself, which needs no person. */
+  /** A token for the hub itself, or for the identity of the user, which needs no sign-in. */
   #acquire(
     server: CredentialTarget,
     oauth: ServerOauth,
     userId: string,
     before: Credential | undefined,
   ): Promise<Credential> {
-    const running = this.#acquiring.get(server.id)
+    const key = `${userId} ${server.id}`
+    const running = this.#acquiring.get(key)
     if (running !== undefined) return running
-    const work = this.#acquired(server, oauth, userId, before).finally(() => this.#acquiring.delete(server.id))
-    this.#acquiring.set(server.id, work)
+    const work = this.#acquired(server, oauth, userId, before).finally(() => this.#acquiring.delete(key))
+    this.#acquiring.set(key, work)
     return work
   }
 
@@ -169,16 +175,37 @@ export class Broker implements CredentialSource {
     const fetch = this.#context.fetchFor(server.ownerId)
     const challenge = this.challengeOf(server.id) ?? {}
     const found = await discover(this.#context, fetch, url, challenge, { configured: oauth.issuer })
-    const { issuer, resource, scopesSupported } = found
+    const { issuer, resource, scopesSupported, isBound } = found
     if (oauth.clientId === undefined)
       throw error('client_needed', `"${server.name}" signs in as a client: set "oauth.clientId"`, {
         data: { redirectUri: '' },
       })
     const client = await this.clients.of(fetch, issuer, { redirectUri: '', document: undefined }, oauth)
+    await this.requireOwnClient(server, client, issuer.issuer)
     const scopes = oauth.scopes ?? (challenge.scope?.split(/\s+/) || scopesSupported) ?? []
-    const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client)
+    const proofKey = isBound ? await newProofKey() : undefined
+    const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client, proofKey)
     try {
-      const tokens = await endpoint.client(scopes, oauth.omitsResource ? undefined : resource)
+      const place = {
+        fetch,
+        server: url,
+        oauth,
+        userId,
+        ownerId: server.ownerId,
+        issuer: issuer.issuer,
+        endpoint,
+        resource,
+        scopes,
+      }
+      const tokens =
+        oauth.grant === 'client_credentials'
+          ? await endpoint.client(scopes, oauth.omitsResource ? undefined : resource)
+          : await this.#exchanges.tokens(place)
+      if (!tokens)
+        throw this.#signInNeeded(
+          server,
+          `, and no identity of yours at ${oauth.identity?.issuer ?? issuer.issuer} is known`,
+        )
       const signedIn = { userId, serverId: server.id, resource, asked: scopes, client, issuer, tokens }
       const credential = await this.store.signedIn(signedIn)
       this.refresher.noted(credential)
@@ -191,6 +218,38 @@ export class Broker implements CredentialSource {
         `${issuer.issuer} refused the client of "${server.name}" ("oauth.clientId"): ${cause.error}`,
       )
     }
+  }
+
+  /** Ends a sign-in whose issuer the server does not name any more: its tokens go nowhere. */
+  async #requireSameIssuer(
+    server: CredentialTarget,
+    url: URL,
+    { issuer, grant }: ServerOauth,
+    credential: Credential,
+  ): Promise<void> {
+    if (issuer !== undefined || grant !== 'code') return
+    const fetch = this.#context.fetchFor(server.ownerId)
+    const named = await issuersNow(this.#context, fetch, url, this.challengeOf(server.id) ?? {})
+    if (!named || named.some(one => isSameIssuer(credential.issuer, one))) return
+    await this.store.end(credential, 'issuer_changed')
+    throw this.#issuerChanged(server)
+  }
+
+  /** Throws `client_needed` for a configured client at another issuer than the one it was first used at. */
+  async requireOwnClient(
+    { id, name }: Pick<CredentialTarget, 'id' | 'name'>,
+    client: IssuerClient,
+    issuer: string,
+    redirectUri = '',
+  ): Promise<void> {
+    if (client.kind !== 'given') return
+    const own = await this.store.issuerOf(id, client.id)
+    if (own === undefined || isSameIssuer(own, issuer)) return
+    throw this.#context.error(
+      'client_needed',
+      `"oauth.clientId" of "${name}" is a client of ${own}, and the server names ${issuer} now; set the client that you have there`,
+      { data: { redirectUri } },
+    )
   }
 
   /** For a server without `oauth`: whether it is one that people sign in at. */
@@ -235,8 +294,12 @@ export class Broker implements CredentialSource {
     return this.#atPage('sign_in_needed', server, `wants you to sign in${why}`)
   }
 
+  #issuerChanged(server: CredentialTarget): HubError {
+    return this.#atPage('issuer_changed', server, 'has another issuer since you signed in')
+  }
+
   #atPage(
-    code: 'sign_in_needed' | 'scope_denied' | 'resource_changed',
+    code: 'sign_in_needed' | 'scope_denied' | 'resource_changed' | 'issuer_changed',
     server: CredentialTarget,
     what: string,
   ): HubError {
@@ -259,7 +322,9 @@ export class Broker implements CredentialSource {
   }
 
   #brought({ id, version, kept }: Credential): Brought {
-    return { id, version, headers: { authorization: `Bearer ${kept.access}` } }
+    const { access, proofKey } = kept
+    if (!proofKey) return { id, version, headers: { authorization: `Bearer ${access}` } }
+    return { id, version, headers: { authorization: `DPoP ${access}` }, proofKey }
   }
 }
 

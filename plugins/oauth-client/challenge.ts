@@ -1,22 +1,31 @@
-/** The parameters of a `Bearer` challenge that matter to a client (RFC 6750, RFC 9728). */
+/** The parameters of a `Bearer` or `DPoP` challenge that matter to a client (RFC 6750, RFC 9449, RFC 9728). */
 export interface BearerChallenge {
   readonly resourceMetadata?: string
   readonly scope?: string
   readonly error?: string
+  /** The server wants tokens that are bound to a key, and takes no others. */
+  readonly isBound?: boolean
 }
 
 const TOKEN = /[A-Za-z0-9!#$%&'*+.^_`|~-]+/y
 const PARAMETER = /\s*([A-Za-z0-9!#$%&'*+.^_`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))\s*/y
 
-/** The first `Bearer` challenge of a `WWW-Authenticate`, which may have several of any scheme. Empty without one. */
+/**
+ * The first `Bearer` challenge of a `WWW-Authenticate`, which may have several of any scheme; without one the first `DPoP`
+ * challenge. Empty without either.
+ */
 export function bearerChallenge(header: string | undefined): BearerChallenge {
-  for (const { scheme, parameters } of challenges(header ?? '')) {
-    if (scheme.toLowerCase() !== 'bearer') continue
+  const found = challenges(header ?? '')
+  for (const wanted of ['bearer', 'dpop']) {
+    const first = found.find(({ scheme }) => scheme.toLowerCase() === wanted)
+    if (!first) continue
+    const { parameters } = first
     const { resource_metadata: resourceMetadata, scope, error } = parameters
     return {
       ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
       ...(scope === undefined || scope.trim() === '' ? {} : { scope: scope.trim() }),
       ...(error === undefined ? {} : { error }),
+      ...(wanted === 'dpop' ? { isBound: true } : {}),
     }
   }
   return {}

@@ -5,12 +5,14 @@ import type { OauthTables } from './tables.ts'
 import { isLoopback } from './web.ts'
 
 /** Ways in which a client proves who it is at the token endpoint. */
-export type ClientMethod = 'none' | 'client_secret_post' | 'client_secret_basic'
+export type ClientMethod = 'none' | 'client_secret_post' | 'client_secret_basic' | 'private_key_jwt'
 
 /** The hub as a client of one issuer. */
 export interface IssuerClient {
   readonly id: string
   readonly secret?: string
+  /** The private key with which it signs assertions, in PEM. */
+  readonly key?: string
   readonly method: ClientMethod
   /** Who made it: the configuration of the server, a metadata document, or a registration of the hub. */
   readonly kind: 'given' | 'document' | 'registered'
@@ -20,6 +22,7 @@ export interface IssuerClient {
 export interface GivenClient {
   readonly clientId?: string | undefined
   readonly clientSecret?: string | undefined
+  readonly key?: string | undefined
   readonly method?: ClientMethod | undefined
 }
 
@@ -169,10 +172,17 @@ export function clientMetadata(redirectUri: string) {
   }
 }
 
-function givenClient(id: string, { clientSecret, method }: GivenClient, issuer: AuthorizationServer): IssuerClient {
+function givenClient(
+  id: string,
+  { clientSecret, key, method }: GivenClient,
+  issuer: AuthorizationServer,
+): IssuerClient {
+  if (key !== undefined && (method ?? 'private_key_jwt') === 'private_key_jwt')
+    return { id, key, method: 'private_key_jwt', kind: 'given' }
   if (clientSecret === undefined) return { id, method: 'none', kind: 'given' }
   const wanted = method ?? offeredMethod(issuer, METHODS.slice(1))
-  return { id, secret: clientSecret, method: wanted === 'none' ? 'client_secret_post' : wanted, kind: 'given' }
+  const sent = wanted === 'client_secret_basic' ? wanted : 'client_secret_post'
+  return { id, secret: clientSecret, method: sent, kind: 'given' }
 }
 
 function registered(id: string, secret: string | undefined, method: string): IssuerClient {

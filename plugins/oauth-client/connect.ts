@@ -4,6 +4,7 @@ import type { Broker } from './broker.ts'
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
 import { discover, requireCodeFlow, texts } from './discovery.ts'
 import { authorizeUrl, type Flow, Flows } from './flows.ts'
+import { newProofKey } from './proof-key.ts'
 import { serverOauth, serverUrl } from './server-config.ts'
 import type { Credential } from './store.ts'
 import { TokenEndpoint, TokenRefusal } from './tokens.ts'
@@ -54,8 +55,8 @@ export class Connect {
     await this.#markServer(actor, found, wanted)
     const target = await states.target(found.id)
     const oauth = serverOauth(target.config)
-    if (oauth?.grant === 'client_credentials')
-      throw error('issuer_unusable', `"${found.name}" needs nobody to sign in: the hub does so as a client`)
+    if (oauth && oauth.grant !== 'code')
+      throw error('issuer_unusable', `"${found.name}" needs nobody to sign in: its "oauth.grant" is "${oauth.grant}"`)
     const supported = texts(issuer.scopes_supported)
     const usual = challenge.scope?.split(/\s+/) ?? oauth?.scopes ?? discovered.scopesSupported ?? []
     const asked = before && before.issuer === issuer.issuer ? words(before.scopes_asked) : []
@@ -64,9 +65,11 @@ export class Connect {
     const redirectUri = `${wanted.baseUrl}${CALLBACK}`
     const place = { redirectUri, document: this.#document(wanted.baseUrl) }
     const client = await this.#broker.clients.of(fetch, issuer, place, oauth ?? {})
+    await this.#broker.requireOwnClient(found, client, issuer.issuer, redirectUri)
     const flow = this.flows.begin({
       ...{ userId: actor.userId, serverId: found.id, server: `${found.ownerName}~${found.name}` },
       ...{ issuer, client, redirectUri, resource, scopes, sendsResource: oauth?.omitsResource !== true },
+      isBound: discovered.isBound,
       widens: before?.state === 'active',
     })
     return { flow, authorizeUrl: await authorizeUrl(endpoint, flow) }
@@ -105,7 +108,13 @@ export class Connect {
     states.credentialChanged(serverId, userId, 'lost')
     const server = await registry.server({ kind: 'system', purpose: 'sign-in' }, serverId)
     if (!server) return
-    const endpoint = new TokenEndpoint(this.#context, fetchFor(server.ownerId), kept.endpoints, kept.client)
+    const endpoint = new TokenEndpoint(
+      this.#context,
+      fetchFor(server.ownerId),
+      kept.endpoints,
+      kept.client,
+      kept.proofKey,
+    )
     await endpoint.revoke(kept.refresh ?? kept.access)
   }
 
@@ -116,7 +125,8 @@ export class Connect {
     const server = await this.#context.registry.server({ kind: 'system', purpose: 'sign-in' }, flow.serverId)
     if (!server) throw error('flow_unknown', 'The server of this sign-in does not exist any more')
     const fetch = this.#context.fetchFor(server.ownerId)
-    const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client)
+    const proofKey = flow.isBound ? await newProofKey() : undefined
+    const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client, proofKey)
     try {
       const tokens = await endpoint.code(checked, redirectUri, verifier, flow.sendsResource ? resource : undefined)
       const { userId, serverId, scopes: asked } = flow

@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from 'oauth4webapi'
 import { type GuardedFetch, HubError, type JsonObject, type PluginContext } from 'patchbay/contract'
 import type { BearerChallenge } from './challenge.ts'
+import { PROOF_ALGORITHM } from './proof-key.ts'
 import { isSafe, jsonAt } from './web.ts'
 
 /** The part of the context that makes errors of the plugin's codes. */
@@ -12,6 +13,8 @@ export interface Discovered {
   /** The value of `resource` in requests. */
   readonly resource: string
   readonly scopesSupported: readonly string[] | undefined
+  /** Its tokens are bound to a key of the hub (DPoP). */
+  readonly isBound: boolean
 }
 
 /** Choices of the configuration and of an earlier sign-in. */
@@ -41,7 +44,26 @@ export async function discover(
   if (!isSafe(wanted, server))
     throw error('issuer_unusable', `The issuer ${wanted} of ${server.origin} has no https address`)
   const scopesSupported = metadata ? texts(metadata.scopes_supported) : undefined
-  return { issuer: await issuerMetadata({ error }, fetch, wanted, server), resource, scopesSupported }
+  const issuer = await issuerMetadata({ error }, fetch, wanted, server)
+  const isBound = challenge.isBound === true || metadata?.dpop_bound_access_tokens_required === true
+  if (isBound && !texts(issuer.dpop_signing_alg_values_supported)?.includes(PROOF_ALGORITHM))
+    throw error(
+      'issuer_unusable',
+      `${server.origin} wants tokens bound to a key, and ${wanted} takes no ${PROOF_ALGORITHM}`,
+    )
+  return { issuer, resource, scopesSupported, isBound }
+}
+
+/** The issuers that the server names now; undefined where it names none, or cannot be asked. */
+export async function issuersNow(
+  errors: Errors,
+  fetch: GuardedFetch,
+  server: URL,
+  challenge: BearerChallenge,
+): Promise<readonly string[] | undefined> {
+  const metadata = await resourceMetadata(errors, fetch, server, challenge).catch(() => undefined)
+  const issuers = metadata ? texts(metadata.authorization_servers) : undefined
+  return issuers && issuers.length > 0 ? issuers : undefined
 }
 
 /** True when the server describes itself as a protected resource, or its origin is an issuer. Never rejects. */
@@ -141,7 +163,7 @@ function issuerPlaces(issuer: string): readonly string[] {
 }
 
 /** An origin may be written with or without the slash for its path; all else is compared as text. */
-function isSameIssuer(found: unknown, wanted: string): boolean {
+export function isSameIssuer(found: unknown, wanted: string): boolean {
   const bare = (text: string): string => (URL.parse(text)?.pathname === '/' ? text.replace(/\/$/, '') : text)
   return typeof found === 'string' && bare(found) === bare(wanted)
 }

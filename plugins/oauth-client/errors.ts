@@ -24,6 +24,11 @@ export const ERRORS: Readonly<Record<string, ErrorKind>> = {
     title: 'The address of the server has changed since you signed in',
     remedy: 'Sign in again: what you have is for the former address.',
   },
+  issuer_changed: {
+    status: 503,
+    title: 'The server has another issuer since you signed in',
+    remedy: 'Sign in again: what you have is of the former issuer, and stays there.',
+  },
   flow_unknown: {
     status: 400,
     title: 'The sign-in is not known any more',

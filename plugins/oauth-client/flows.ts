@@ -20,6 +20,8 @@ export interface Flow {
   readonly redirectUri: string
   readonly resource: string
   readonly sendsResource: boolean
+  /** Its tokens are bound to a key of the hub. */
+  readonly isBound: boolean
   readonly scopes: readonly string[]
   /** The user is signed in there already, and grants it again. */
   readonly widens: boolean

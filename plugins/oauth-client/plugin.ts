@@ -32,6 +32,7 @@ export default definePlugin<z.infer<typeof config>>({
   limits: LIMITS,
   errors: ERRORS,
   words,
+  points: { tokenGrant: { main: true } },
   migrations: { '0001-sign-ins': first },
   setup(context) {
     const broker = new Broker(context)

@@ -81,7 +81,7 @@ export class Refresher {
     if (refresh === undefined) return undefined
     const { kept, resource } = credential
     const fetch = this.#context.fetchFor(server.ownerId)
-    const endpoint = new TokenEndpoint(this.#context, fetch, kept.endpoints, kept.client)
+    const endpoint = new TokenEndpoint(this.#context, fetch, kept.endpoints, kept.client, kept.proofKey)
     try {
       const tokens = await endpoint.refresh(refresh, omitsResource(server) ? undefined : resource)
       const next =

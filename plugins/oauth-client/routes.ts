@@ -207,7 +207,7 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
       clientId: credential.client_id,
       scopes: credential.scopes.split(' ').filter(one => one !== ''),
       for: server?.config.credentials === 'owner' ? ('all' as const) : ('self' as const),
-      state: credential.state,
+      state: credential.state === 'issuer_changed' ? ('sign_in_needed' as const) : credential.state,
       ...(credential.expires_at === null ? {} : { expiresAt: credential.expires_at }),
       ...(credential.last_used_at === null ? {} : { lastUsedAt: credential.last_used_at }),
       createdAt: credential.created_at,

@@ -8,22 +8,39 @@ export interface ServerOauth extends GivenClient {
   readonly issuer?: string | undefined
   /** The parameter `resource` is left out. */
   readonly omitsResource: boolean
-  readonly grant: 'code' | 'client_credentials'
+  readonly grant: ServerGrant
+  /** Where the identity of a user is exchanged, with `id_jag`. */
+  readonly identity?: { readonly issuer: string; readonly client: GivenClient } | undefined
 }
+
+/** How tokens are got: by a person's sign-in, by the hub as a client, or by the identity that a plugin has of a user. */
+export type ServerGrant = 'code' | 'client_credentials' | 'id_jag' | 'token_exchange'
+
+const GRANTS: readonly unknown[] = ['code', 'client_credentials', 'id_jag', 'token_exchange'] satisfies ServerGrant[]
 
 /** The `oauth` of a server's configuration; undefined for a server without sign-in. */
 export function serverOauth({ oauth }: JsonObject): ServerOauth | undefined {
   if (!isJsonObject(oauth)) return undefined
-  const { clientId, clientSecret, method, scopes, issuer, resource, grant } = oauth
+  const { clientId, clientSecret, key, method, scopes, issuer, resource, grant, identity } = oauth
   return {
     clientId: textOf(clientId),
     clientSecret: textOf(clientSecret),
+    key: textOf(key),
     method: textOf(method) as ClientMethod | undefined,
     scopes: texts(scopes),
     issuer: textOf(issuer),
     omitsResource: resource === 'omit',
-    grant: grant === 'client_credentials' ? grant : 'code',
+    grant: GRANTS.includes(grant) ? (grant as ServerGrant) : 'code',
+    identity: identityOf(identity),
   }
+}
+
+function identityOf(identity: unknown): ServerOauth['identity'] {
+  if (!isJsonObject(identity)) return undefined
+  const issuer = textOf(identity.issuer)
+  const clientId = textOf(identity.clientId)
+  if (issuer === undefined || clientId === undefined) return undefined
+  return { issuer, client: { clientId, clientSecret: textOf(identity.clientSecret) } }
 }
 
 /** The address of a server; undefined for one without. */

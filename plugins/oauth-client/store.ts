@@ -1,13 +1,15 @@
 import type { AuthorizationServer } from 'oauth4webapi'
-import type { PluginContext } from 'patchbay/contract'
+import type { JsonObject, PluginContext } from 'patchbay/contract'
 import type { IssuerClient } from './clients.ts'
-import type { CredentialRow, OauthTables } from './tables.ts'
+import type { CredentialRow, CredentialState, OauthTables } from './tables.ts'
 import type { Tokens } from './tokens.ts'
 
 /** The sealed part of a credential. */
 export interface Kept {
   readonly access: string
   readonly refresh?: string
+  /** The private key (JWK) to which the tokens are bound. */
+  readonly proofKey?: JsonObject
   readonly client: IssuerClient
   /** The addresses of the issuer that the hub uses later. */
   readonly endpoints: Pick<AuthorizationServer, 'issuer' | 'token_endpoint' | 'revocation_endpoint'>
@@ -68,6 +70,21 @@ export class CredentialStore {
       db.selectFrom('credential').selectAll().where('user_id', '=', userId).orderBy('created_at').execute(),
     )
     return rows.map(row => this.#opened(row))
+  }
+
+  /** The issuer at which a client was first used for a server; undefined while nobody has signed in with it. */
+  async issuerOf(serverId: string, clientId: string): Promise<string | undefined> {
+    const row = await this.#tables.read(db =>
+      db
+        .selectFrom('credential')
+        .select('issuer')
+        .where('server_id', '=', serverId)
+        .where('client_id', '=', clientId)
+        .orderBy('created_at')
+        .limit(1)
+        .executeTakeFirst(),
+    )
+    return row?.issuer
   }
 
   /** Those to refresh by now, at most 50. */
@@ -158,7 +175,7 @@ export class CredentialStore {
   }
 
   /** Ends the use of a sign-in, unless it is another one meanwhile. */
-  async end({ id, version }: Credential, state: 'sign_in_needed' | 'refused'): Promise<void> {
+  async end({ id, version }: Credential, state: Exclude<CredentialState, 'active'>): Promise<void> {
     await this.#tables.write(db =>
       db
         .updateTable('credential')
@@ -196,11 +213,12 @@ export class CredentialStore {
   }
 }
 
-function keptOf({ access, refresh }: Tokens, client: IssuerClient, issuer: AuthorizationServer): Kept {
+function keptOf({ access, refresh, proofKey }: Tokens, client: IssuerClient, issuer: AuthorizationServer): Kept {
   const { token_endpoint, revocation_endpoint } = issuer
   return {
     access,
     ...(refresh === undefined ? {} : { refresh }),
+    ...(proofKey === undefined ? {} : { proofKey }),
     client,
     endpoints: {
       issuer: issuer.issuer,

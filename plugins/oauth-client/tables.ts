@@ -1,5 +1,8 @@
 import type { Migration } from 'patchbay/contract'
 
+/** `issuer_changed`: the server has another issuer now, so the tokens are not used any more. */
+export type CredentialState = 'active' | 'sign_in_needed' | 'refused' | 'issuer_changed'
+
 /** A person's sign-in at one server. `sealed`: the tokens and the client, as JSON. Times are ISO 8601 UTC. */
 export interface CredentialRow {
   readonly id: string
@@ -10,7 +13,7 @@ export interface CredentialRow {
   readonly client_id: string
   readonly scopes_asked: string
   readonly scopes: string
-  readonly state: 'active' | 'sign_in_needed' | 'refused'
+  readonly state: CredentialState
   readonly version: number
   readonly expires_at: string | null
   /** When it is refreshed; null: it cannot be. */

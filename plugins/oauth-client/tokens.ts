@@ -4,19 +4,26 @@ import {
   authorizationCodeGrantRequest,
   type ClientAuth,
   customFetch,
+  type DPoPHandle,
   genericTokenEndpointRequest,
   None,
   nopkce,
+  PrivateKeyJwt,
   refreshTokenGrantRequest,
   revocationRequest,
 } from 'oauth4webapi'
-import { type GuardedFetch, type HubError, isJsonObject } from 'patchbay/contract'
+import { type GuardedFetch, HubError, isJsonObject, type JsonObject } from 'patchbay/contract'
+import { signingKey } from './client-key.ts'
 import { type IssuerClient, unreachable } from './clients.ts'
 import type { Errors } from './discovery.ts'
+import { proofsOf } from './proof-key.ts'
 import { asWebFetch } from './web.ts'
 
 /** Most characters of a token. */
 const MOST_TOKEN = 16 * 1024
+
+/** The type of token that is wanted; `n_a` for an assertion. */
+type TokenKind = 'bearer' | 'n_a'
 
 /** The tokens of one answer. Absent `expiresIn`: nothing is known of its end. */
 export interface Tokens {
@@ -25,6 +32,8 @@ export interface Tokens {
   readonly scope?: string
   /** Seconds. */
   readonly expiresIn?: number
+  /** The private key (JWK) to which they are bound. */
+  readonly proofKey?: JsonObject
 }
 
 /** An issuer's refusal: its own error code, such as `invalid_grant`. */
@@ -43,8 +52,18 @@ export class TokenEndpoint {
   readonly #fetch: GuardedFetch
   readonly #issuer: AuthorizationServer
   readonly #client: IssuerClient
+  readonly #proofKey: JsonObject | undefined
+  #proofs: Promise<DPoPHandle> | undefined
 
-  constructor(errors: Errors, fetch: GuardedFetch, issuer: AuthorizationServer, client: IssuerClient) {
+  /** `proofKey`: a private key (JWK) to which the tokens are to be bound. */
+  constructor(
+    errors: Errors,
+    fetch: GuardedFetch,
+    issuer: AuthorizationServer,
+    client: IssuerClient,
+    proofKey?: JsonObject,
+  ) {
+    this.#proofKey = proofKey
     this.#errors = errors
     this.#fetch = fetch
     this.#issuer = issuer
@@ -58,20 +77,20 @@ export class TokenEndpoint {
     verifier: string,
     resource: string | undefined,
   ): Promise<Tokens> {
-    return this.#ask(
+    return this.#ask(async () =>
       authorizationCodeGrantRequest(
         ...this.#party(),
         callback,
         redirectUri,
         verifier === '' ? nopkce : verifier,
-        this.#options(resource),
+        await this.#options(resource),
       ),
     )
   }
 
   /** Throws as {@link code} does. */
   refresh(token: string, resource: string | undefined): Promise<Tokens> {
-    return this.#ask(refreshTokenGrantRequest(...this.#party(), token, this.#options(resource)))
+    return this.#ask(async () => refreshTokenGrantRequest(...this.#party(), token, await this.#options(resource)))
   }
 
   /** A token for the client itself. Throws as {@link code} does. */
@@ -80,9 +99,25 @@ export class TokenEndpoint {
       ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
       ...(resource === undefined ? {} : { resource }),
     }
-    return this.#ask(
-      genericTokenEndpointRequest(...this.#party(), 'client_credentials', parameters, this.#options(undefined)),
+    return this.#ask(async () =>
+      genericTokenEndpointRequest(...this.#party(), 'client_credentials', parameters, await this.#options(undefined)),
     )
+  }
+
+  /** Tokens for a grant of another kind. Throws as {@link code} does. */
+  grant(type: string, parameters: Readonly<Record<string, string>>): Promise<Tokens> {
+    return this.#ask(async () =>
+      genericTokenEndpointRequest(...this.#party(), type, { ...parameters }, await this.#options(undefined)),
+    )
+  }
+
+  /** An assertion, which is no access token (RFC 8693: its type is `N_A`). Throws as {@link code} does. */
+  async assertion(type: string, parameters: Readonly<Record<string, string>>): Promise<string> {
+    const { access } = await this.#ask(
+      async () => genericTokenEndpointRequest(...this.#party(), type, { ...parameters }, this.#common()),
+      'n_a',
+    )
+    return access
   }
 
   /** Tells the issuer that a token is not used any more, where it takes that (RFC 7009). Never rejects. */
@@ -92,11 +127,18 @@ export class TokenEndpoint {
   }
 
   #party(): [AuthorizationServer, { client_id: string }, ClientAuth] {
-    return [this.#issuer, { client_id: this.#client.id }, clientAuth(this.#client)]
+    return [this.#issuer, { client_id: this.#client.id }, clientAuth(this.#errors, this.#client)]
   }
 
-  #options(resource: string | undefined) {
-    return { ...this.#common(), ...(resource === undefined ? {} : { additionalParameters: { resource } }) }
+  async #options(resource: string | undefined) {
+    const key = this.#proofKey
+    this.#proofs ??= key && proofsOf(key)
+    const proofs = await this.#proofs
+    return {
+      ...this.#common(),
+      ...(proofs ? { DPoP: proofs } : {}),
+      ...(resource === undefined ? {} : { additionalParameters: { resource } }),
+    }
   }
 
   #common() {
@@ -104,18 +146,24 @@ export class TokenEndpoint {
     return { [customFetch]: asWebFetch(this.#fetch), [allowInsecureRequests]: true }
   }
 
-  async #ask(asking: Promise<Response>): Promise<Tokens> {
+  async #ask(ask: () => Promise<Response>, kind: TokenKind = 'bearer'): Promise<Tokens> {
     let response: Response
     let text: string
     try {
-      response = await asking
+      response = await ask()
       text = await response.text()
+      // The issuer wants the nonce of this answer in the proof.
+      if (this.#proofKey && response.status === 400 && membersOf(text).error === 'use_dpop_nonce') {
+        response = await ask()
+        text = await response.text()
+      }
     } catch (cause) {
+      if (cause instanceof HubError && cause.code === 'client_refused') throw cause
       throw unreachable(this.#errors, this.#issuer.issuer, cause)
     }
     const { status } = response
     if (status === 429 || status >= 500) throw unreachable(this.#errors, this.#issuer.issuer, `HTTP ${status}`)
-    return readTokens(this.#errors, this.#issuer.issuer, status, text)
+    return readTokens(this.#errors, this.#issuer.issuer, status, text, { kind, proofKey: this.#proofKey })
   }
 }
 
@@ -123,7 +171,13 @@ export class TokenEndpoint {
  * Reads an answer of a token endpoint, in the forms that issuers really send: JSON or a form, whatever its content type, with
  * an `error` also under HTTP 200, and empty texts for what is missing.
  */
-export function readTokens({ error }: Errors, issuer: string, status: number, text: string): Tokens {
+export function readTokens(
+  { error }: Errors,
+  issuer: string,
+  status: number,
+  text: string,
+  { kind = 'bearer', proofKey }: { readonly kind?: TokenKind; readonly proofKey?: JsonObject | undefined } = {},
+): Tokens {
   const answer = membersOf(text)
   const refusal = textOf(answer.error)
   if (refusal !== undefined) throw new TokenRefusal(refusal)
@@ -132,19 +186,22 @@ export function readTokens({ error }: Errors, issuer: string, status: number, te
     throw error('issuer_unreachable', `${issuer} answered with HTTP ${status} and no token`, {
       data: { retryAfterSeconds: 5 },
     })
-  const type = textOf(answer.token_type) ?? 'bearer'
-  if (type.toLowerCase() !== 'bearer')
-    throw error('issuer_unusable', `${issuer} gives tokens of the type "${type.slice(0, 40)}", not "Bearer"`)
+  const type = (textOf(answer.token_type) ?? 'bearer').toLowerCase()
+  const isBound = proofKey !== undefined && type === 'dpop'
+  if (!isBound && type !== kind)
+    throw error('issuer_unusable', `${issuer} gives tokens of the type "${type.slice(0, 40)}", not "${kind}"`)
   const refresh = textOf(answer.refresh_token)
   if (access.length > MOST_TOKEN || (refresh?.length ?? 0) > MOST_TOKEN) throw tooLarge({ error }, issuer)
   if (!/^[\x21-\x7e]+$/.test(access))
     throw error('issuer_unusable', `${issuer} gave a token that cannot be sent in a header`)
-  const scope = textOf(answer.scope)
-  const expiresIn = Number(answer.expires_in)
+  return { ...restOf(answer), access, ...(refresh === undefined ? {} : { refresh }), ...(isBound ? { proofKey } : {}) }
+}
+
+function restOf({ scope, expires_in }: Readonly<Record<string, unknown>>): Pick<Tokens, 'scope' | 'expiresIn'> {
+  const granted = textOf(scope)
+  const expiresIn = Number(expires_in)
   return {
-    access,
-    ...(refresh === undefined ? {} : { refresh }),
-    ...(scope === undefined ? {} : { scope }),
+    ...(granted === undefined ? {} : { scope: granted }),
     ...(Number.isFinite(expiresIn) && expiresIn > 0 ? { expiresIn } : {}),
   }
 }
@@ -166,8 +223,14 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Basic by `encodeURIComponent`: some servers do not decode what the stricter form escapes. */
-function clientAuth({ secret, method }: IssuerClient): ClientAuth {
+/** An assertion by the key, else the secret. Basic by `encodeURIComponent`: some servers do not decode what the stricter form escapes. */
+function clientAuth({ error }: Errors, { id, secret, key, method }: IssuerClient): ClientAuth {
+  if (key !== undefined)
+    return async (...request) => {
+      const signing = await signingKey(key)
+      if (!signing) throw error('client_refused', `"oauth.key" of the client ${id} is no private key that can sign`)
+      return PrivateKeyJwt(signing)(...request)
+    }
   if (secret === undefined || method === 'none') return None()
   return (_issuer, client, body, headers) => {
     if (method === 'client_secret_basic') {

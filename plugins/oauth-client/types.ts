@@ -3,12 +3,31 @@
 /** The page at which the caller ends the error. */
 export type AtPage = { connectUrl: string }
 
+/** A token that proves who a user is, with its type as of RFC 8693. */
+export interface SubjectToken {
+  readonly token: string
+  readonly type: `urn:ietf:params:oauth:token-type:${'id_token' | 'access_token' | 'jwt' | 'saml2'}`
+}
+
+/** Gives tokens of users for servers with the grant `id_jag` or `token_exchange`. */
+export interface TokenGrant {
+  /**
+   * A token of the user from this issuer, which alone gets it. Undefined: there is none. The issuer is what the owner of a server
+   * wrote, or what a server names: only a token that this issuer gave may be returned.
+   */
+  subjectToken(userId: string, issuer: string): Promise<SubjectToken | undefined>
+}
+
 declare module 'patchbay/contract' {
+  interface ExtensionPoints {
+    tokenGrant: TokenGrant
+  }
   interface ErrorCodes {
     sign_in_needed: AtPage
     scope_needed: AtPage & { scopes: readonly string[] }
     scope_denied: AtPage
     resource_changed: AtPage
+    issuer_changed: AtPage
     flow_unknown: never
     flow_foreign: never
     sign_in_denied: never

@@ -8,6 +8,9 @@ export const words: Readonly<Record<string, string>> = {
   'Ask whoever runs the server which permission its tool needs.': '请询问服务器的运营者该工具需要什么权限。',
   'The address of the server has changed since you signed in': '您登录之后服务器地址已更改',
   'Sign in again: what you have is for the former address.': '请重新登录：现有的登录只适用于原地址。',
+  'The server has another issuer since you signed in': '您登录之后服务器更换了签发方',
+  'Sign in again: what you have is of the former issuer, and stays there.':
+    '请重新登录：现有的登录属于原签发方，不会用于新的签发方。',
   'The sign-in is not known any more': '此登录已失效',
   'Begin the sign-in again: it is valid for ten minutes and can be used once.':
     '请重新开始登录：登录的有效期为十分钟，且只能使用一次。',

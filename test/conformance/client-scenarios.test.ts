@@ -8,6 +8,7 @@ const CLIENT = join(import.meta.dir, 'client.ts')
 test.each([
   ['2025-11-25', 'sse-retry'],
   ['2026-07-28', 'http-custom-headers'],
+  ['2026-07-28', 'auth/scope-step-up'],
 ] as const)(
   'requirement set %s, the hub as the client: %s passes',
   async (revision, scenario) => {

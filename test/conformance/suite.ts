@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BUN_CACHE, ROOT } from '../support/hub.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
+import { Turns } from './turns.ts'
 
 const PACKAGE = join(ROOT, 'node_modules/@modelcontextprotocol/conformance')
 const LOOPBACK = join(ROOT, 'test/support/loopback.cjs')
@@ -57,16 +58,22 @@ export function runServerLeg(url: string, revision: Requirements, baseline: stri
   return runSuite(['server', '--url', url], revision, baseline)
 }
 
-/** Runs the client leg with a script, all scenarios at once. */
-export function runClientLeg(script: string, revision: Requirements, baseline: string): Promise<SuiteRun> {
+/** Runs the client leg with a script, all scenarios at once; the scripts take turns, so that the limit is one of all of them. */
+export async function runClientLeg(script: string, revision: Requirements, baseline: string): Promise<SuiteRun> {
   const command = `${process.execPath} ${script}`
-  return runSuite(['client', '--command', command, '--timeout', '90000'], revision, baseline)
+  const turns = new Turns()
+  try {
+    const env = { CONFORMANCE_TURNS: turns.url }
+    return await runSuite(['client', '--command', command, '--timeout', '540000'], revision, baseline, env)
+  } finally {
+    await turns.stop()
+  }
 }
 
-/** Runs one scenario of the client leg with a script: all of them start a hub each, those that fail for want of OAuth too. */
+/** Runs one scenario of the client leg with a script, also one that belongs to an extension: each of them starts a hub. */
 export async function runClientScenario(script: string, revision: Requirements, scenario: string): Promise<SuiteRun> {
   const command = `${process.execPath} ${script}`
-  const chosen = ['--scenario', scenario, '--spec-version', revision]
+  const chosen = ['--scenario', scenario, '--spec-version', revision, '--force']
   const run = await runProgram(['client', '--command', command, '--timeout', '90000', ...chosen])
   const [, passed = 0, failed = 0] = /^Passed: (\d+)\/\d+, (\d+) failed/m.exec(run.output) ?? []
   return { ...run, scenarios: new Map([[scenario, { passed: Number(passed), failed: Number(failed) }]]) }
@@ -92,8 +99,13 @@ export async function untilGood(
   }
 }
 
-async function runSuite(leg: readonly string[], revision: Requirements, baseline: string): Promise<SuiteRun> {
-  const run = await runProgram([...leg, '--requirements', revision, '--expected-failures', baseline])
+async function runSuite(
+  leg: readonly string[],
+  revision: Requirements,
+  baseline: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<SuiteRun> {
+  const run = await runProgram([...leg, '--requirements', revision, '--expected-failures', baseline], env)
   const lines = run.output.matchAll(/^[✓✗~] ([\w/-]+): (\d+) passed, (\d+) failed/gm)
   const scenarios = new Map(
     [...lines].map(([, name = '', passed, failed]) => [name, { passed: Number(passed), failed: Number(failed) }]),
@@ -101,7 +113,10 @@ async function runSuite(leg: readonly string[], revision: Requirements, baseline
   return { ...run, scenarios }
 }
 
-async function runProgram(args: readonly string[]): Promise<Omit<SuiteRun, 'scenarios'>> {
+async function runProgram(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Omit<SuiteRun, 'scenarios'>> {
   const folder = await makeTemp('conformance')
   try {
     const child = Bun.spawn(
@@ -110,7 +125,7 @@ async function runProgram(args: readonly string[]): Promise<Omit<SuiteRun, 'scen
         stdin: 'ignore',
         stdout: 'pipe',
         stderr: 'pipe',
-        env: { ...BUN_CACHE, PATH: process.env.PATH ?? '', HOME: folder },
+        env: { ...BUN_CACHE, ...env, PATH: process.env.PATH ?? '', HOME: folder },
       },
     )
     const [stdout, stderr, exitCode] = await Promise.all([

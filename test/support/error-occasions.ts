@@ -210,6 +210,7 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   sign_in_needed: 'the reason of a server that offers OAuth, where the user has no valid credential for it',
   scope_needed: 'a server refuses a call until the user grants more scopes',
   scope_denied: 'a server refuses a call for its scopes after two grants within ten minutes',
+  issuer_changed: 'the metadata of a server name another issuer than the one at which the user signed in',
   resource_changed: 'the address of a server has left the resource for which the user signed in',
   flow_foreign: 'a user finishes a sign-in that another user began',
   sign_in_denied: 'the issuer or the person refused a sign-in, or the issuer took no code',

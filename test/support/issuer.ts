@@ -1,6 +1,8 @@
 /** An issuer made of oidc-provider, an MCP server that wants its tokens, and a browser for the people who sign in. */
+import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { EmbeddedJWK, type JWTPayload, jwtVerify } from 'jose'
 import Provider from 'oidc-provider'
 
 /** Settings of an {@link Issuer}. */
@@ -27,6 +29,10 @@ export class Issuer {
   readonly grants: string[] = []
   /** While true every request to the token endpoint is answered with 503. */
   down = false
+  /** Tokens, access and refresh, that the token endpoint gave. */
+  readonly given: string[] = []
+  /** Runs when tokens are made and before they are sent. */
+  beforeAnswer: (() => Promise<void>) | undefined
 
   private constructor(
     server: Server,
@@ -52,6 +58,7 @@ export class Issuer {
       features: {
         registration: { enabled: registers },
         revocation: { enabled: true },
+        dPoP: { enabled: true },
         devInteractions: { enabled: true },
         resourceIndicators: {
           enabled: true,
@@ -73,6 +80,9 @@ export class Issuer {
       }
       await next()
       this.grants.push(String(context.oidc?.params?.grant_type ?? '?'))
+      const body = context.body as Readonly<Record<string, unknown>>
+      for (const token of [body.access_token, body.refresh_token]) if (typeof token === 'string') this.given.push(token)
+      await this.beforeAnswer?.()
     })
     server.on('request', this.provider.callback())
   }
@@ -100,8 +110,12 @@ export class GuardedServer {
   readonly calls: SeenCall[] = []
   /** Tokens that it refuses though they are valid. */
   readonly refused = new Set<string>()
+  /** Accounts by tokens that it takes besides those of its issuer. */
+  readonly known = new Map<string, string>()
   /** The scope that `whoami` wants beyond what the token has. */
   wants: string | undefined
+  /** It takes tokens alone that are bound to a key, with a proof of it that has the nonce of the day. */
+  bound: { nonce: string; proofs: JWTPayload[] } | undefined
   /** Replaces its metadata. */
   metadata: object | undefined
   readonly #server: Server
@@ -128,6 +142,27 @@ export class GuardedServer {
     await stopped(this.#server)
   }
 
+  /** The refusal of a request without a token that is bound to a key, or without a fresh proof of that. */
+  async #unproven({ headers, method }: IncomingMessage, { nonce, proofs }: NonNullable<GuardedServer['bound']>) {
+    const refused = (error: string) => ({
+      status: 401,
+      headers: { 'www-authenticate': `DPoP error="${error}", scope="read"`, 'dpop-nonce': nonce },
+    })
+    const [, token = ''] = /^DPoP (.+)$/.exec(headers.authorization ?? '') ?? []
+    const proof = headers.dpop
+    if (token === '' || typeof proof !== 'string') return refused('invalid_token')
+    const claims = await proven(proof)
+    const ath = createHash('sha256').update(token).digest('base64url')
+    if (claims.htm !== method || claims.htu !== this.url || claims.ath !== ath) return refused('invalid_dpop_proof')
+    if (claims.nonce !== nonce) return refused('use_dpop_nonce')
+    proofs.push(claims)
+    return undefined
+  }
+
+  async #accountOf(token: string): Promise<string | undefined> {
+    return this.known.get(token) ?? (await this.#issuer.accountOf(token))
+  }
+
   async #answer(
     request: IncomingMessage,
   ): Promise<{ status: number; headers?: Record<string, string>; body?: object }> {
@@ -138,8 +173,12 @@ export class GuardedServer {
       return { status: 200, body: this.metadata ?? usual }
     }
     if (path.startsWith('/.well-known/')) return { status: 404 }
-    const token = request.headers.authorization?.replace(/^Bearer /, '')
-    const account = token === undefined || this.refused.has(token) ? undefined : await this.#issuer.accountOf(token)
+    if (this.bound) {
+      const refusal = await this.#unproven(request, this.bound)
+      if (refusal) return refusal
+    }
+    const token = request.headers.authorization?.replace(/^(?:Bearer|DPoP) /, '')
+    const account = token === undefined || this.refused.has(token) ? undefined : await this.#accountOf(token)
     if (account === undefined) {
       const named = `${origin}/.well-known/oauth-protected-resource/mcp`
       return { status: 401, headers: { 'www-authenticate': `Bearer resource_metadata="${named}", scope="read"` } }
@@ -170,6 +209,12 @@ export class GuardedServer {
     const error = { code: -32601, message: 'no such method' }
     return { status: 200, body: { jsonrpc: '2.0', id: message.id, ...(result ? { result } : { error }) } }
   }
+}
+
+/** The claims of a proof, whose signature is by the key that it names. */
+async function proven(proof: string): Promise<JWTPayload> {
+  const { payload } = await jwtVerify(proof, EmbeddedJWK, { typ: 'dpop+jwt', algorithms: ['ES256'] })
+  return payload
 }
 
 /** Signs in as a person at an issuer of oidc-provider, and returns the address at which the browser would come back. */

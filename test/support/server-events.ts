@@ -8,6 +8,11 @@ import { SERVER_PHASES } from '../../core/connections/server/machine/server-even
 import { transition } from '../../core/connections/server/machine/server-machine.ts'
 
 const FAULT = { code: 'connection_lost', message: 'It was lost' } as const
+const SIGN_IN = {
+  code: 'authorization_required',
+  message: 'It wants sign-in',
+  data: { connectUrl: 'https://hub.example.com/connect/s1' },
+} as const
 
 /** One event in a form that decides something, and the words for it. `listsOnly`: the server was opened for its lists. */
 export interface EventCase {
@@ -46,6 +51,7 @@ export const EVENT_CASES: readonly EventCase[] = [
   { name: 'opened', event: { type: 'opened' } },
   { name: 'lists-read', event: { type: 'lists-read', again: false, failed: undefined } },
   { name: 'lists-read: failed', event: { type: 'lists-read', again: false, failed: FAULT } },
+  { name: 'lists-read: sign-in wanted', event: { type: 'lists-read', again: false, failed: SIGN_IN } },
   { name: 'lists-read: another follows', event: { type: 'lists-read', again: true, failed: undefined } },
   { name: 'lists-late', event: { type: 'lists-late' } },
   { name: 'unused', event: { type: 'unused' } },

@@ -12,7 +12,14 @@ export interface ServerShape {
 }
 
 /** The own fields of the bundled transports: a file is read before the plugins run that have their schemas. */
-const BUNDLED_FIELDS = ['command', 'args', 'env', 'cwd', 'sandbox', 'network', 'url', 'headers', 'openapi']
+const BUNDLED_FIELDS = [
+  ...['command', 'args', 'env', 'cwd', 'sandbox', 'network', 'extraArguments'],
+  ...['url', 'headers', 'openapi', 'tls', 'oauth', 'credentials'],
+]
+/** Members of `oauth`, beside `scopes`. */
+const SIGN_IN_MEMBERS: ReadonlySet<string> = new Set([
+  ...['clientId', 'clientSecret', 'method', 'issuer', 'resource', 'grant', 'key', 'identity'],
+])
 /** Fields of the API that files write differently, or do not have. */
 const NOT_IN_FILES: ReadonlySet<string> = new Set(['name', 'owner', 'disabled', 'reviewed'])
 
@@ -74,6 +81,7 @@ export function readServerEntry(name: string, entry: JsonObject): ServerShape {
   readTransport(entry, body)
   readAddress(entry, body)
   readHeaders(entry, body, used)
+  readSignIn(entry, body)
   readEnabled(entry, body)
   readTimeouts(entry, body)
   readCommand(body)
@@ -102,6 +110,21 @@ function readTransport(entry: JsonObject, body: Record<string, JsonValue>): void
   if (written === undefined || written === null) return
   if (typeof written === 'string' && FOUND_OUT.has(written.toLowerCase())) delete body.transport
   else body.transport = transportWord(written)
+}
+
+/**
+ * Other programs write `oauth` as a switch, or with the scopes as one text and members of their own, such as addresses that the
+ * hub finds out by itself.
+ */
+function readSignIn({ oauth }: JsonObject, body: Record<string, JsonValue>): void {
+  if (!isJsonObject(oauth)) {
+    if (typeof oauth === 'boolean') delete body.oauth
+    return
+  }
+  const { scope, scopes = scope } = oauth
+  const listed = typeof scopes === 'string' ? scopes.split(/\s+/).filter(one => one !== '') : scopes
+  const others = Object.entries(oauth).filter(([member]) => SIGN_IN_MEMBERS.has(member))
+  body.oauth = { ...Object.fromEntries(others), ...(listed === undefined ? {} : { scopes: listed }) }
 }
 
 /** True for an entry of an HTTP API, whose `url` is the address of the document. */

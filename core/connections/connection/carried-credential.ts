@@ -33,8 +33,10 @@ export class CarriedCredential {
 
   /** The headers for the worker, with the texts to redact. */
   get carried(): CarriedHeaders {
-    const { headers = {}, version = 0 } = this.#brought ?? {}
-    return { headers, version, secrets: Object.values(headers).flatMap(secretParts) }
+    const { headers = {}, version = 0, proofKey } = this.#brought ?? {}
+    const secrets = Object.values(headers).flatMap(secretParts)
+    if (!proofKey) return { headers, version, secrets }
+    return { headers, version, proofKey, secrets: [...secrets, ...secretParts(String(proofKey.d ?? ''))] }
   }
 
   /** Asks for the present headers. Throws as the source does. */

@@ -1,6 +1,7 @@
 import type { ErrorCode, WireError } from '../../contract/errors.ts'
 import type { Era } from '../../domain/era.ts'
 import { eraOf, LATEST_LEGACY, MODERN_VERSION } from '../../domain/era.ts'
+import { fromWireError } from '../../transport-kit/wire-error.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
 import type { Launcher } from '../connection/launcher.ts'
 import { openProbe } from './probe-connection.ts'
@@ -21,7 +22,7 @@ export function mayBeModern({ modern }: LaunchPlan): boolean {
 
 /** A probe for the era of a server that is about to be launched. */
 export interface EraProbe {
-  /** Undefined: the response does not show the era. Never rejects. */
+  /** Undefined: the response does not show the era. Rejects with an error that a person ends at a page, and with no other. */
   readonly verdict: Promise<Era | undefined>
   /** Aborts the probe; resolves when its connection and process have ended. */
   end(reason: WireError): Promise<void>
@@ -37,6 +38,8 @@ export function probeEra(launcher: Launcher, plan: LaunchPlan): EraProbe {
   const verdict = outcome.then(found => {
     if (found.kind === 'opened') return eraOf(found.message.protocolVersion)
     if (found.kind === 'none' || found.end.workerLost) return undefined
+    // A server that wants sign-in before all else says nothing of its era, and would answer a handshake of the other one wrongly.
+    if (found.end.reason.data?.connectUrl !== undefined) throw fromWireError(found.end.reason)
     return verdictOf(found.end.reason, isProgram)
   })
   return { verdict, end }

@@ -41,7 +41,8 @@ export class ServerEra {
 
   /**
    * The era to connect with. `afresh`: probe whatever is known. If the probe gets no response, the earlier verdict
-   * holds. `still`: false once the result is no longer needed, so that no process is started for it.
+   * holds. `still`: false once the result is no longer needed, so that no process is started for it. Rejects with an error
+   * that a person ends at a page.
    */
   async decide(
     plan: LaunchPlan,
@@ -114,13 +115,15 @@ export class ServerEra {
     const probe = probeEra(this.#context.launcher, plan)
     this.#probe = probe
     this.#asking = true
-    const era = await probe.verdict
-    await probe.end({ code: 'stopped', message: 'The server has said which version it speaks' })
-    if (this.#probe === probe) {
-      this.#probe = undefined
-      this.#asking = false
+    try {
+      return await probe.verdict
+    } finally {
+      await probe.end({ code: 'stopped', message: 'The server has said which version it speaks' })
+      if (this.#probe === probe) {
+        this.#probe = undefined
+        this.#asking = false
+      }
     }
-    return era
   }
 }
 

@@ -3,9 +3,11 @@ import type { WireError } from '../../contract/errors.ts'
 import type { GuardedFetch, GuardedRequest, GuardedResponse } from '../../contract/fetch.ts'
 import { fromWireError } from '../../transport-kit/wire-error.ts'
 import type { CarriedHeaders } from '../protocol.ts'
+import { RequestProof } from './request-proof.ts'
 
 /** Longest part of a challenge that is read, in characters. */
 const CHALLENGE = 8_192
+const NONCE = /\berror\s*=\s*"?use_dpop_nonce\b/i
 const INSUFFICIENT = /\berror\s*=\s*"?insufficient_scope\b/i
 
 type Answer = { readonly carried?: CarriedHeaders; readonly error?: WireError }
@@ -27,12 +29,16 @@ export class CredentialFetch {
   readonly #origin: string | undefined
   readonly #events: CredentialFetchEvents
   #carried: CarriedHeaders
+  #proof: RequestProof | undefined
+  /** The value that the server wants in proofs. */
+  #nonce: string | undefined
   /** The question about the headers of one version that is in progress. */
   #asking: (Asked & { readonly version: number }) | undefined
 
   constructor(url: unknown, carried: CarriedHeaders, events: CredentialFetchEvents) {
     this.#origin = typeof url === 'string' ? URL.parse(url)?.origin : undefined
     this.#carried = carried
+    this.#proof = proofOf(carried)
     this.#events = events
     events.secrets(carried.secrets)
   }
@@ -42,6 +48,7 @@ export class CredentialFetch {
     if (carried) {
       this.#events.secrets(carried.secrets)
       this.#carried = carried
+      this.#proof = proofOf(carried)
     }
     if (!answers) return
     this.#asking?.resolve({ ...(carried ? { carried } : {}), ...(error ? { error } : {}) })
@@ -52,13 +59,13 @@ export class CredentialFetch {
     return async (url, request) => {
       if (URL.parse(url)?.origin !== this.#origin) return fetch(url, request)
       const { version } = this.#carried
-      const response = await fetch(url, this.#with(request))
+      const response = await this.#send(fetch, url, request)
       if (!isRefusal(response)) return response
       const { carried, error } = await this.#ask(version, challengeOf(url, response))
       if (!error && !carried) return response
       response.cancel()
       if (error) throw fromWireError(error)
-      const again = await fetch(url, this.#with(request))
+      const again = await this.#send(fetch, url, request)
       if (!isRefusal(again) || !carried) return again
       // Refused with the new headers too: the source says what becomes of it, and nothing is sent a third time.
       const last = await this.#ask(carried.version, challengeOf(url, again))
@@ -68,9 +75,26 @@ export class CredentialFetch {
     }
   }
 
-  #with(request: GuardedRequest): GuardedRequest {
+  /** Sends it with the headers of now, and once more where the server wants another nonce in the proof. */
+  async #send(fetch: GuardedFetch, url: string, request: GuardedRequest): Promise<GuardedResponse> {
+    const proof = this.#proof
+    const response = await fetch(url, await this.#with(url, request))
+    const nonce = response.headers['dpop-nonce']
+    if (!proof || nonce === undefined) return response
+    this.#nonce = nonce
+    if (!wantsNonce(response)) return response
+    response.cancel()
+    return fetch(url, await this.#with(url, request))
+  }
+
+  async #with(url: string, request: GuardedRequest): Promise<GuardedRequest> {
     const { headers } = this.#carried
-    return Object.keys(headers).length === 0 ? request : { ...request, headers: { ...request.headers, ...headers } }
+    if (Object.keys(headers).length === 0) return request
+    const carried = { ...request, headers: { ...request.headers, ...headers } }
+    if (!this.#proof) return carried
+    const token = headers.authorization?.replace(/^\S+ +/, '') ?? ''
+    const dpop = await this.#proof.sign({ method: request.method, url, token, nonce: this.#nonce })
+    return { ...carried, headers: { ...carried.headers, dpop } }
   }
 
   async #ask(version: number, challenge: CredentialChallenge): Promise<Answer> {
@@ -83,6 +107,14 @@ export class CredentialFetch {
     this.#events.refused({ version, challenge })
     return promise
   }
+}
+
+function proofOf({ proofKey }: CarriedHeaders): RequestProof | undefined {
+  return proofKey && new RequestProof(proofKey)
+}
+
+function wantsNonce({ status, headers }: GuardedResponse): boolean {
+  return status === 401 && NONCE.test((headers['www-authenticate'] ?? '').slice(0, CHALLENGE))
 }
 
 function isRefusal({ status, headers }: GuardedResponse): boolean {

@@ -68,4 +68,21 @@ describe('two users of one server', () => {
       .map(({ authorization }) => authorization)
     expect(new Set(tokens).size).toBe(2)
   })
+
+  test('a server that wants tokens bound to a key gets a fresh proof with each request, and a new nonce is taken up', async () => {
+    const guarded = await GuardedServer.start(issuer)
+    guarded.bound = { nonce: 'first', proofs: [] }
+    await ada.ok('POST', '/api/servers', { name: 'bound', url: guarded.url, oauth: {} })
+    const begun = await ada.ok('POST', '/api/servers/bound/connect', {})
+    await ada.ok('POST', '/api/connections/finish', { url: await signInAt(begun.authorizeUrl, 'ada-bound') })
+    await online(ada, ['bound'])
+    const mcp = await ada.mcp('/mcp/bound')
+    expect(await callText(mcp, 'whoami')).toBe('ada-bound')
+    guarded.bound.nonce = 'second'
+    expect(await callText(mcp, 'whoami')).toBe('ada-bound')
+    const ids = guarded.bound.proofs.map(({ jti }) => jti)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(guarded.bound.proofs.at(-1)?.nonce).toBe('second')
+    await guarded.stop()
+  })
 })

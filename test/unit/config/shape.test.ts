@@ -3,6 +3,9 @@ import { readJsonc } from '../../../core/config/jsonc.ts'
 import { DuplicateEntry, type FileEntries, readSettings } from '../../../core/config/shape/settings.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import type { FileState } from '../../../core/registry/api.ts'
+import { REMOTE_CONFIG_SCHEMA } from '../../../core/transport-kit/remote.ts'
+import { openapiTransport } from '../../../plugins/transport-openapi/plugin.ts'
+import { stdioTransport } from '../../../plugins/transport-stdio/plugin.ts'
 
 const read = (text: string) => readSettings(readJsonc(text).value as JsonObject)
 /** The registry's mirror takes what this reads. */
@@ -244,6 +247,32 @@ describe('readSettings()', () => {
       { name: '::x', body: { name: '::x', command: 'x' } },
       { name: 'e', body: { name: 'e' } },
     ])
+  })
+
+  test('keeps every field of the bundled transports', () => {
+    const schemas = [stdioTransport.configSchema, REMOTE_CONFIG_SCHEMA, openapiTransport.configSchema].map(schema =>
+      Object.keys(schema.properties as JsonObject),
+    )
+    // A bundle is uploaded: a file cannot name one.
+    for (const field of new Set(schemas.flat()).difference(new Set(['bundle']))) {
+      const { file } = read(JSON.stringify({ mcpServers: { n: { [field]: field === 'args' ? [] : { a: 'x' } } } }))
+      expect(file.servers[0]?.body).toHaveProperty(field)
+    }
+  })
+
+  test.each([
+    ['with scopes as one text', { scopes: 'read  write', clientId: 'c' }, { scopes: ['read', 'write'], clientId: 'c' }],
+    ['with scope', { scope: 'read' }, { scopes: ['read'] }],
+    ['with addresses', { enabled: true, authorizationUrl: 'https://a.example', clientId: 'c' }, { clientId: 'c' }],
+    [
+      'as the hub writes it',
+      { grant: 'client_credentials', scopes: ['a'] },
+      { grant: 'client_credentials', scopes: ['a'] },
+    ],
+    ['as a switch', false, undefined],
+  ])('reads oauth %s', (_what, oauth, expected) => {
+    const { file } = read(JSON.stringify({ mcpServers: { n: { url: 'https://n.example/mcp', oauth } } }))
+    expect(file.servers[0]?.body.oauth).toEqual(expected as never)
   })
 
   const duplicates = [

@@ -33,6 +33,7 @@ const AFTER: Readonly<Record<string, string>> = {
   opened: '- - - - - - listing - - -',
   'lists-read': '- - - - - - - online - -',
   'lists-read: failed': '- - - - - - - online = -',
+  'lists-read: sign-in wanted': '- - - - - - - failed = -',
   'lists-read: another follows': '- - - - - - - - - -',
   'lists-late': '- - - - - - - online - -',
   unused: '- - - - - - - - - -',

@@ -131,7 +131,7 @@ const HANDLERS: Handlers = {
 
   'lists-read': (state, { again, failed }) => {
     if (again) return unchanged(state)
-    if (state.phase === 'listing') return goOnline(state, failed)
+    if (state.phase === 'listing') return asksPerson(failed) ? refuseLists(state, failed) : goOnline(state, failed)
     if (state.phase !== 'online' || (failed === undefined && state.reasonCode === undefined)) return unchanged(state)
     return { state: at(state, 'online', failed), effects: [publishOnline(failed)] }
   },
@@ -232,6 +232,16 @@ function goOnline(state: MachineState, reason: WireError | undefined): Transitio
       { do: 'announce-connection', again: state.connections > 1 },
     ],
   }
+}
+
+/** Nothing can be read without a person's sign-in. Connections of users who have signed in stay. */
+function refuseLists(state: MachineState, reason: WireError): Transition {
+  const { state: after, effects } = follow(state, { kind: 'offline', reason, delayMs: undefined })
+  return { state: after, effects: [...end(reason), ...effects] }
+}
+
+function asksPerson(reason: WireError | undefined): reason is WireError {
+  return reason?.data?.connectUrl !== undefined
 }
 
 function publishOnline(reason: WireError | undefined): ServerEffect {

@@ -64,6 +64,8 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
   const again: ListKind[] = []
   const cost = { bytes: 0, items: 0, instances: new Set<string>() }
   let failed: WireError | undefined
+  let signIn: WireError | undefined
+  let isOpen = false
   const one = async (kind: ListKind): Promise<void> => {
     options.known.begin(kind)
     try {
@@ -71,8 +73,11 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
       if (hint && options.listRequest?.caching) caching[kind] = hint
       options.known.commit(kind)
       read.push(kind)
+      if (options.capabilities[LISTS[kind].capability] !== undefined) isOpen = true
     } catch (error) {
-      const { code, message } = toWireError(error)
+      const reason = toWireError(error)
+      const { code, message, data } = reason
+      if (data?.connectUrl !== undefined) signIn ??= reason
       const text = `${LISTS[kind].method}: ${message}`
       warnings.push(text)
       if (error instanceof TooMuchAtOnce) again.push(kind)
@@ -80,6 +85,8 @@ export async function readCatalog(options: ReaderOptions, kinds: readonly ListKi
     }
   }
   await Promise.all(kinds.map(one))
+  // A server that opens some of its lists can be used as it is.
+  if (signIn && !isOpen) failed = signIn
   const { bytes, items, instances } = cost
   const came = instances.size > 0 ? { instances: [...instances].slice(0, MOST_MARKS) } : {}
   return {

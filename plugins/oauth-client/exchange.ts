@@ -1,0 +1,84 @@
+import type { GuardedFetch, PluginContext } from 'patchbay/contract'
+import type { Clients } from './clients.ts'
+import { issuerMetadata } from './discovery.ts'
+import type { ServerOauth } from './server-config.ts'
+import { TokenEndpoint, type Tokens } from './tokens.ts'
+import type { SubjectToken } from './types.ts'
+
+const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const ASSERTION = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag'
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+
+/** An exchange of a user's identity for tokens of a server. */
+export interface Exchange {
+  readonly fetch: GuardedFetch
+  readonly server: URL
+  readonly oauth: ServerOauth
+  readonly userId: string
+  readonly ownerId: string
+  /** The issuer of the server, and its token endpoint. */
+  readonly issuer: string
+  readonly endpoint: TokenEndpoint
+  readonly resource: string
+  readonly scopes: readonly string[]
+}
+
+/** Exchanges the identities that plugins have of users: at the server's issuer (RFC 8693), or by an ID-JAG of their provider. */
+export class Exchanges {
+  readonly #context: PluginContext<unknown>
+  readonly #clients: Clients
+
+  constructor(context: PluginContext<unknown>, clients: Clients) {
+    this.#context = context
+    this.#clients = clients
+  }
+
+  /** Undefined: no plugin has a token of the user from that issuer. Throws as `TokenEndpoint` does, and what discovery throws. */
+  async tokens(exchange: Exchange): Promise<Tokens | undefined> {
+    const { oauth, issuer, endpoint, resource, scopes, userId } = exchange
+    const scope = scopes.length === 0 ? {} : { scope: scopes.join(' ') }
+    if (!(await this.#mayExchange(exchange))) return undefined
+    const subject = await this.#subject(userId, oauth.grant === 'id_jag' ? oauth.identity?.issuer : issuer)
+    if (!subject) return undefined
+    if (oauth.grant === 'token_exchange') {
+      const asked = { ...subjectOf(subject), requested_token_type: ACCESS_TOKEN, ...scope }
+      return endpoint.grant(EXCHANGE, oauth.omitsResource ? asked : { ...asked, resource })
+    }
+    const assertion = await this.#idJag(exchange, subject)
+    return assertion === undefined ? undefined : endpoint.grant(ASSERTION, { assertion, ...scope })
+  }
+
+  /** Nobody asks for the user here, so an identity goes to servers of the user and of administrators alone. */
+  async #mayExchange({ userId, ownerId }: Exchange): Promise<boolean> {
+    return userId === ownerId || (await this.#context.people.byId(ownerId))?.role === 'admin'
+  }
+
+  /** The provider's assertion of the user's identity for the issuer of the server. */
+  async #idJag({ fetch, server, oauth, issuer, resource, scopes }: Exchange, subject: SubjectToken) {
+    const { identity } = oauth
+    if (!identity) return undefined
+    const provider = await issuerMetadata(this.#context, fetch, identity.issuer, server)
+    const client = await this.#clients.of(fetch, provider, { redirectUri: '', document: undefined }, identity.client)
+    return new TokenEndpoint(this.#context, fetch, provider, client).assertion(EXCHANGE, {
+      ...subjectOf(subject),
+      requested_token_type: ID_JAG,
+      audience: issuer,
+      resource,
+      ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
+    })
+  }
+
+  async #subject(userId: string, issuer: string | undefined): Promise<SubjectToken | undefined> {
+    if (issuer === undefined) return undefined
+    for (const source of this.#context.contributions('tokenGrant').values()) {
+      const found = await source.subjectToken(userId, issuer)
+      if (found) return found
+    }
+    return undefined
+  }
+}
+
+function subjectOf({ token, type }: SubjectToken) {
+  return { subject_token: token, subject_token_type: type }
+}
