@@ -64,9 +64,9 @@ export class PbFactors extends PbElement {
     if (items.length === 0) {
       return html`<section class="card"><div class="ch line"><h2>${t('Second factor')}</h2></div><div class="cb stack l padt"><p>${t('A code of an app on your phone, besides the password. Whoever learns your password cannot sign in without it.')}</p><div>${add}</div></div></section>`
     }
-    return html`<section class="card"><div class="ch line"><h2>${t('Second factor')}</h2></div><ul class="list">${items.map(each => this.#row(each, items.length))}</ul><div class="cb padt">${add}</div></section>
+    return html`<div class="stack"><section class="card"><div class="ch line"><h2>${t('Second factor')}</h2></div><ul class="list">${items.map(each => this.#row(each, items.length))}</ul><div class="cb padt">${add}</div></section>
       <section class="card"><div class="ch line"><h2>${t('Recovery codes')}</h2></div><div class="cb stack l padt"><p>${plural(recoveryCodes, '{n} code is left. Each is for one sign-in without the app.', '{n} codes are left. Each is for one sign-in without the app.')}</p>
-      <div><button type="button" class="btn" ?disabled=${this.busy} @click=${() => void this.#renew()}>${t('Make new codes')}</button></div></div></section>`
+      <div><button type="button" class="btn" ?disabled=${this.busy} @click=${() => void this.#renew()}>${t('Make new codes')}</button></div></div></section></div>`
   }
 
   #row({ id, label, createdAt, lastUsedAt }: Factor, number: number): unknown {

@@ -9,7 +9,7 @@ import './factors.ts'
 export class PbFactorGate extends PbElement {
   override render(): unknown {
     document.title = `${t('Set a second factor')} · Patchbay`
-    return gate(html`<h1 class="vh">${t('Set a second factor')}</h1><p class="s q">${t('Users of this hub sign in with a second factor. Set one to go on.')}</p><pb-factors></pb-factors>
+    return gate(html`<h1 class="vh">${t('Set a second factor')}</h1><div class="stack"><p class="s q">${t('Users of this hub sign in with a second factor. Set one to go on.')}</p><pb-factors></pb-factors></div>
       <p class="xs q gfoot"><button type="button" class="btn ghost sm" @click=${() => void session.signOut()}>${t('Sign out')}</button></p>`)
   }
 }
