@@ -22,7 +22,7 @@ export class SecondFactors {
     return false
   }
 
-  /** What a user must prove besides the password; undefined for a user without a second factor. Throws `second_factor_unavailable`. */
+  /** The proof that a user owes besides the password; undefined for a user without a second factor. Throws `second_factor_unavailable`. */
   async ask(user: UserRecord, purpose: ProofPurpose): Promise<AskedProof | undefined> {
     if (user.secondFactor === null) return undefined
     const asked = await this.#of(user).ask(personOf(user), purpose)

@@ -12,11 +12,11 @@ import type { HealthCheckResult, ServerStatus } from '../domain/server/status.ts
 import type { ServerFace, Side } from '../domain/session-scope.ts'
 import type { CatalogItem } from '../domain/tools/catalog-item.ts'
 
-/** What users hold for servers that want a credential of each caller. */
+/** Credentials of users for servers that want one of each caller. */
 interface UserCredentials {
   /** A user's credential for the server was gained, renewed or lost. */
   changed(serverId: string, userId: string, change: CredentialChange): void
-  /** What the user holds; undefined where nothing is known of it. Rejects when the server's settings cannot be read. */
+  /** The user's credential; undefined where nothing is known of it. Rejects when the server's settings cannot be read. */
   standing(serverId: string, userId: string): Promise<CredentialStanding | undefined>
 }
 

@@ -67,7 +67,7 @@ export interface CredentialChallenge {
   readonly header?: string
 }
 
-/** What a user holds for a server. */
+/** A user's credential for a server. */
 export interface CredentialStanding {
   /** `refused`: the user holds something that was refused for good. */
   readonly state: 'active' | 'sign_in_needed' | 'refused'
@@ -98,7 +98,7 @@ export interface CredentialSource {
     used: Pick<Brought, 'id' | 'version'> | undefined,
     challenge: CredentialChallenge,
   ): Promise<Brought | undefined>
-  /** What the user holds, from the source's own records, without asking another machine. Undefined: it has no say about this server. */
+  /** The user's credential, from the source's own records, without asking another machine. Undefined: it has no say about this server. */
   standing?(server: CredentialTarget, userId: string): Promise<CredentialStanding | undefined>
 }
 

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { shellWords } from '../../domain/program/shell-words.ts'
 
-/** How a text names one value: `env` as `KEY=value`, `headers` as `Name: value`. */
+/** The form in which a text names one value: `env` as `KEY=value`, `headers` as `Name: value`. */
 export type PairKind = 'env' | 'headers'
 
 const PAIR: Readonly<Record<PairKind, readonly RegExp[]>> = {

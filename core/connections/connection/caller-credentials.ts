@@ -17,7 +17,7 @@ interface Parts {
   readonly changed: (serverId: string, userId: string, change: CredentialChange) => void
 }
 
-/** What users hold for servers, from the sources of credentials, with an event for each change. */
+/** Credentials of users for servers, from the sources of credentials, with an event for each change. */
 export class CallerCredentials {
   readonly #sources: Sources
   readonly #parts: Parts
@@ -38,7 +38,7 @@ export class CallerCredentials {
     this.#parts.changed(serverId, userId, change)
   }
 
-  /** What the user holds; undefined where no source has a say. Rejects as `effective` of the registry does. */
+  /** The user's credential; undefined where no source has a say. Rejects as `effective` of the registry does. */
   async standing(serverId: string, userId: string): Promise<CredentialStanding | undefined> {
     const sources = [...this.#sources().values()].filter(source => source.standing !== undefined)
     if (sources.length === 0) return undefined

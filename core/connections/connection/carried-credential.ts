@@ -17,7 +17,7 @@ export interface RefusalAnswer {
   readonly error?: WireError
 }
 
-/** What connections to one server carry for one user, from the first source that has a say. */
+/** The headers that connections to one server carry for one user, from the first source that has a say. */
 export class CarriedCredential {
   readonly userId: string
   readonly target: CredentialTarget

@@ -43,7 +43,7 @@ export interface ServerContext extends SharedContext {
   readonly redact: (text: string) => string
   /** The first text that is no MCP message, since the shared connection was last opened; at most 200 characters. */
   readonly stray: { first?: string | undefined }
-  /** How the server deviates from its transport, since the shared connection was last opened. */
+  /** Deviations of the server from its transport, since the shared connection was last opened. */
   readonly deviations: Set<string>
 }
 

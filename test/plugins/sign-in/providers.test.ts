@@ -189,7 +189,7 @@ test('a provider that does not answer says so, and works again', async () => {
   issuer.down = true
   expect(refusal(await finish('company', back, begun.key))).toEqual([502, 'provider_unreachable'])
   issuer.down = false
-  // A plugin that starts anew knows no metadata.
+  // A plugin that starts again knows no metadata.
   await configure('link')
   issuer.down = true
   const down = await sendAnew(hub, '/api/auth/providers/company/start', { keyHash: key })

@@ -66,7 +66,7 @@ test('after ten minutes factors and the password of their user change only with 
   await bob.ok('POST', '/api/auth/password', { currentPassword: PASSWORD, newPassword })
 })
 
-/** Ada, signed in anew. */
+/** Ada, signed in again. */
 async function again(): Promise<Client> {
   const code = ada.recoveryCodes.shift() as string
   const answer = await sendAnew(hub, '/api/auth/second-factor', { ticket: await ticketOf(hub, 'ada'), code })
