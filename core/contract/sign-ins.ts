@@ -42,7 +42,7 @@ export interface PluginSignIns {
   checkPassword(actor: UserActor, password: string, request: SignInRequest): Promise<void>
   /** Sets whether the plugin's second factor is asked for. `endSignIns`: all credentials but access keys are withdrawn. */
   setSecondFactor(userId: string, on: boolean, endSignIns: boolean): Promise<void>
-  /** What a user must prove; undefined without a second factor. */
+  /** The proof that a user owes; undefined without a second factor. */
   ask(userId: string, purpose: ProofPurpose): Promise<AskedProof | undefined>
   /** Notes that the user of a session has just proved who it is. Returns until when that counts, ISO 8601 UTC. */
   proved(actor: UserActor): string

@@ -28,7 +28,7 @@ export class PluginServices implements HubServices {
   endpoint: McpEndpoint | undefined
   plans: ReturnType<HubServices['planning']>
   templates: () => ServerTemplates | undefined = () => undefined
-  /** Where the hub listens. */
+  /** The address at which the hub listens. */
   listens = ''
 
   constructor(parts: Parts) {

@@ -28,7 +28,7 @@ const STEP_MS = 600_000
 const MOST_STEPS = 2
 const MOST_REMEMBERED = 10_000
 
-/** What is remembered of a server that refused a request. */
+/** The last refusal of a server. */
 interface Remembered {
   readonly challenge: BearerChallenge
   readonly atMs: number

@@ -14,11 +14,11 @@ export interface IssuerClient {
   /** The private key with which it signs assertions, in PEM. */
   readonly key?: string
   readonly method: ClientMethod
-  /** Who made it: the configuration of the server, a metadata document, or a registration of the hub. */
+  /** Its origin: the configuration of the server, a metadata document, or a registration of the hub. */
   readonly kind: 'given' | 'document' | 'registered'
 }
 
-/** What the `oauth` of a server says of the client. */
+/** The client in the `oauth` of a server. */
 export interface GivenClient {
   readonly clientId?: string | undefined
   readonly clientSecret?: string | undefined
@@ -160,7 +160,7 @@ export class Clients {
   }
 }
 
-/** What the hub says of itself to issuers, in registrations and in its metadata document. */
+/** The hub's description of itself for issuers, in registrations and in its metadata document. */
 export function clientMetadata(redirectUri: string) {
   const isNative = isLoopback(new URL(redirectUri))
   return {

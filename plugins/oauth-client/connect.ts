@@ -9,12 +9,12 @@ import { serverOauth, serverUrl } from './server-config.ts'
 import type { Credential } from './store.ts'
 import { TokenEndpoint, TokenRefusal } from './tokens.ts'
 
-/** Where the browser comes back to, below the hub's address. */
+/** The path at which the browser comes back, below the hub's address. */
 export const CALLBACK = '/oauth/callback'
-/** Where issuers read about the hub, below its address. */
+/** The path at which issuers read about the hub, below its address. */
 export const DOCUMENT = '/oauth/client-metadata.json'
 
-/** What a user asks for at the start of a sign-in. */
+/** A user's wishes at the start of a sign-in. */
 interface Wanted {
   readonly forAll: boolean
   readonly scopes: readonly string[]

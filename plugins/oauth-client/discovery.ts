@@ -77,7 +77,7 @@ export async function offersSignIn(
     await discover(errors, fetch, server, challenge)
     return true
   } catch (error) {
-    // What was found and cannot be used is told to whoever tries to sign in.
+    // Metadata that were found and cannot be used are named to whoever tries to sign in.
     return error instanceof HubError && FOUND.has(error.code)
   }
 }

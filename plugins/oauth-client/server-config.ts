@@ -9,11 +9,11 @@ export interface ServerOauth extends GivenClient {
   /** The parameter `resource` is left out. */
   readonly omitsResource: boolean
   readonly grant: ServerGrant
-  /** Where the identity of a user is exchanged, with `id_jag`. */
+  /** The issuer at which the identity of a user is exchanged, with `id_jag`. */
   readonly identity?: { readonly issuer: string; readonly client: GivenClient } | undefined
 }
 
-/** How tokens are got: by a person's sign-in, by the hub as a client, or by the identity that a plugin has of a user. */
+/** The way to tokens: by a person's sign-in, by the hub as a client, or by the identity that a plugin has of a user. */
 export type ServerGrant = 'code' | 'client_credentials' | 'id_jag' | 'token_exchange'
 
 const GRANTS: readonly unknown[] = ['code', 'client_credentials', 'id_jag', 'token_exchange'] satisfies ServerGrant[]

@@ -20,7 +20,7 @@ export interface Credential extends Omit<CredentialRow, 'sealed'> {
   readonly kept: Kept
 }
 
-/** What a sign-in or a refresh gave. */
+/** The outcome of a sign-in or a refresh. */
 export interface NewTokens {
   readonly userId: string
   readonly serverId: string
@@ -87,7 +87,7 @@ export class CredentialStore {
     return row?.issuer
   }
 
-  /** Those to refresh by now, at most 50. */
+  /** The sign-ins to refresh by now, at most 50. */
   async due(now: string): Promise<readonly Credential[]> {
     const rows = await this.#tables.read(db =>
       db
@@ -125,7 +125,7 @@ export class CredentialStore {
         .executeTakeFirst()
       await db.deleteFrom('credential').where('user_id', '=', user_id).where('server_id', '=', server_id).execute()
       const others = db.selectFrom('credential').select('id').where('user_id', '=', user_id)
-      // Those that have ended come last, then those that were used longest ago.
+      // Ended sign-ins go first, then the one that was used longest ago.
       const surplus = await others
         .orderBy(eb => eb.case().when('state', '=', 'active').then(0).else(1).end())
         .orderBy('last_used_at', 'desc')

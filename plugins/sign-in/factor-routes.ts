@@ -83,7 +83,7 @@ function addApps(context: PluginContext<unknown>, { tables, factors, tries, fail
     },
     async handle({ actor, body, baseUrl }) {
       signIns.requireProof(actor)
-      // What is left from before an administrator has taken the second factor away.
+      // Remains of a second factor that an administrator has taken away.
       if (!(await people.byId(actor.userId))?.secondFactor) await factors.removeAll(actor.userId)
       const { id, secret } = await factors.begin(actor.userId, body.label)
       return { status: 201, body: { id, secret, uri: keyUri(secret, new URL(baseUrl).host, actor.name) } }

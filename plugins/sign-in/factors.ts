@@ -21,7 +21,7 @@ export class Factors {
     this.#most = most
   }
 
-  /** Those that are set, the oldest first. */
+  /** The factors that are set, the oldest first. */
   list(userId: string): Promise<readonly Factor[]> {
     return this.#tables.read(db =>
       db

@@ -1,6 +1,6 @@
 import type { ProviderConfig } from './config.ts'
 
-/** What a provider knows of the person who has signed in there. */
+/** A person as a provider knows them. */
 export interface Account {
   readonly issuer: string
   readonly subject: string

@@ -8,7 +8,7 @@ import type { Tickets } from './tickets.ts'
 export const ticketText = z.string().min(1).max(1_024)
 /** A code of an app, or a recovery code. */
 export const codeText = z.string().min(1).max(64)
-/** What a user must still prove. */
+/** The proof that a user still owes. */
 export const asked = z.object({
   secondFactor: z.object({ ticket: z.string(), methods: z.array(z.string()), expiresAt: z.string() }),
 })

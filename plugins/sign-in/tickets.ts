@@ -9,7 +9,7 @@ const MOST_TRIES = 5
 const MOST_OPEN = 20
 const PURPOSE = 'ticket'
 
-/** What a ticket says. */
+/** The content of a ticket. */
 export interface Ticket {
   readonly id: string
   readonly userId: string

@@ -36,7 +36,7 @@ export function asWebFetch(fetch: GuardedFetch) {
   }
 }
 
-/** Those of the body as it is now. */
+/** The headers of the body as it is now. */
 function headersOf(headers: Readonly<Record<string, string>>): Headers {
   const kept = new Headers()
   for (const [name, value] of Object.entries(headers))

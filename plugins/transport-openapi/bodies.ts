@@ -52,7 +52,7 @@ export function readBody(
   if (!body || !isJsonObject(body.content) || !mayHaveBody(method, version)) return undefined
   const offered = Object.entries(body.content).map(([type, media]) => {
     const followed = references.follow(media) ?? {}
-    // Of a body whose schema is missing nothing is known.
+    // Nothing is known of a body whose schema is missing.
     references.proveTarget(followed.schema)
     return { type, media: followed, schema: references.follow(followed.schema), form: formOf(type) }
   })

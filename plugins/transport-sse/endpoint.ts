@@ -11,7 +11,7 @@ export interface Endpoint {
   readonly url: string
   /** Addresses to try where the server has no such path. */
   readonly others: readonly string[]
-  /** How the event deviates from what MCP demands; undefined: it does not. */
+  /** The deviation of the event from MCP; undefined: there is none. */
   readonly deviation?: string
 }
 

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of other programs
-/** What people copy from pages, files and terminals, sent to both doors as it is. */
+/** Texts that people copy from pages, files and terminals, sent to both doors as it is. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub } from '../support/hub.ts'
 

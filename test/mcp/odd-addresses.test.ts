@@ -7,7 +7,7 @@ import { until } from '../support/wait.ts'
 
 const SECRET = 'Bearer canary-of-this-server'
 
-/** What the stream of a server for SSE begins with; `path` is where it takes messages. */
+/** The beginning of the stream of a server for SSE; `path`: the path at which it takes messages. */
 const STREAMS: Readonly<
   Record<string, { readonly begins: (path: string) => string; readonly warns: string | undefined }>
 > = {

@@ -178,7 +178,7 @@ export class Hub {
   }
 }
 
-/** What the hub itself writes. A message with an error of a server, which may have these words, begins with other ones. */
+/** Lines that the hub itself writes. A message with an error of a server, which may have these words, begins with other ones. */
 const UNHANDLED = /^(?:unhandled rejection|uncaught exception|error: internal: )/i
 
 function isUnhandled(line: string): boolean {

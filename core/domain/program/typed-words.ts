@@ -3,7 +3,7 @@ import type { CommandWords } from './command-words.ts'
 /** Quotes and dashes that programs for texts and web pages put in place of the plain ones. */
 const QUOTED = /^[“”„‘’‚«»](.*)[“”‘’«»]$/s
 const DASH = /^[–—−](?=[\w-])/
-/** What only a shell acts on: the next command, a pipe, a file for the output, the background. */
+/** Words that only a shell acts on: the next command, a pipe, a file for the output, the background. */
 const SHELL = /\s(&&|\|\|?|;|>{1,2}|2>&1|<)(?=\s)|\s(&)$|\S(;)\s/
 
 /** The words with plain quotes and dashes; undefined where they have no others. `inCommand`: the first word had some. */

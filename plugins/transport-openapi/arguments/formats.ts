@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
-/** Of ISO 8601, as programs write it: many APIs take a time without a zone, or without seconds, so they judge it themselves. */
+/** Dates of ISO 8601, as programs write it: many APIs take a time without a zone, or without seconds, so they judge it themselves. */
 const TIME =
   /^([01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d{1,20})?)? ?(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/i
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i

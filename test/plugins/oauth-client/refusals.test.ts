@@ -1,4 +1,4 @@
-/** What keeps a user from signing in, and from finishing what somebody else began. */
+/** Refusals that keep a user from signing in, and from finishing a sign-in of somebody else. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
 import { GuardedServer, Issuer, signInAt } from '../../support/issuer.ts'

@@ -5,7 +5,7 @@ import { t } from '../../text/t.ts'
 import { gate } from '../sign-in/gate.ts'
 import './factors.ts'
 
-/** What a user sees who must set a second factor before anything else. */
+/** The page of a user who must set a second factor before anything else. */
 export class PbFactorGate extends PbElement {
   override render(): unknown {
     document.title = `${t('Set a second factor')} · Patchbay`

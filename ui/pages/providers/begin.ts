@@ -8,7 +8,7 @@ export interface Provider {
   readonly linkable: boolean
 }
 
-/** What this browser keeps of a sign-in that it has begun. */
+/** The part of a sign-in under way that this browser keeps. */
 export interface Begun {
   readonly provider: string
   readonly key: string
