@@ -26,3 +26,4 @@ export {
   timestamp,
 } from '../http/routes/schemas.ts'
 export { type Draft, type Planned, plannedByReading } from '../plans/planned.ts'
+export { webFetch } from './web-fetch.ts'

@@ -13,11 +13,11 @@ import {
   revocationRequest,
 } from 'oauth4webapi'
 import { type GuardedFetch, HubError, isJsonObject, type JsonObject } from 'patchbay/contract'
+import { webFetch } from 'patchbay/plugin-kit'
 import { signingKey } from './client-key.ts'
 import { type IssuerClient, unreachable } from './clients.ts'
 import type { Errors } from './discovery.ts'
 import { proofsOf } from './proof-key.ts'
-import { asWebFetch } from './web.ts'
 
 /** Most characters of a token. */
 const MOST_TOKEN = 16 * 1024
@@ -143,7 +143,7 @@ export class TokenEndpoint {
 
   #common() {
     // Addresses were checked when the metadata was read: http is on loopback alone.
-    return { [customFetch]: asWebFetch(this.#fetch), [allowInsecureRequests]: true }
+    return { [customFetch]: webFetch(this.#fetch), [allowInsecureRequests]: true }
   }
 
   async #ask(ask: () => Promise<Response>, kind: TokenKind = 'bearer'): Promise<Tokens> {

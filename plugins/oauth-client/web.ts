@@ -33,27 +33,3 @@ export async function jsonAt(fetch: GuardedFetch, url: string): Promise<JsonObje
     throw error
   }
 }
-
-/** The guarded client as oauth4webapi wants its `customFetch`. */
-export function asWebFetch(fetch: GuardedFetch) {
-  return async (url: string, init: { method: string; headers: Record<string, string>; body?: unknown }) => {
-    const body = init.body instanceof URLSearchParams ? init.body.toString() : init.body
-    const response = await fetch(url, {
-      ...REQUEST,
-      method: init.method,
-      headers: init.headers,
-      ...(typeof body === 'string' ? { body } : {}),
-    })
-    const text = await response.text()
-    const { status } = response
-    const empty = status === 204 || status === 304
-    return new Response(empty ? null : text, { status, headers: headersOf(response.headers) })
-  }
-}
-
-function headersOf(headers: Readonly<Record<string, string>>): Headers {
-  const kept = new Headers()
-  for (const [name, value] of Object.entries(headers))
-    if (name !== 'content-length' && name !== 'content-encoding') kept.set(name, value)
-  return kept
-}
