@@ -31,7 +31,7 @@ const CLOCK_TOLERANCE_S = 60
 /** An issuer of OpenID Connect: code, PKCE, state, nonce, and an ID token whose signature is checked. */
 export class OidcProvider implements Provider {
   readonly config: ProviderConfig
-  readonly #issuer: string
+  readonly issuer: string
   readonly #fail: Fail
   readonly #options: { [customFetch]: ReturnType<typeof asWebFetch>; [allowInsecureRequests]: true }
   #metadata: { readonly read: Promise<AuthorizationServer>; readonly untilMs: number } | undefined
@@ -40,7 +40,7 @@ export class OidcProvider implements Provider {
     if (!isSafe(config.issuer))
       throw new Error(`"issuer" of the provider "${config.id}" must be an https address, or one of this machine`)
     this.config = config
-    this.#issuer = config.issuer
+    this.issuer = config.issuer
     this.#fail = fail
     // Addresses are checked: http is on this machine alone.
     this.#options = { [customFetch]: asWebFetch(fetch), [allowInsecureRequests]: true }
@@ -103,7 +103,7 @@ export class OidcProvider implements Provider {
 
   async #discover(): Promise<AuthorizationServer> {
     try {
-      const issuer = new URL(this.#issuer)
+      const issuer = new URL(this.issuer)
       const found = await processDiscoveryResponse(issuer, await discoveryRequest(issuer, this.#options))
       const endpoints = [found.authorization_endpoint, found.token_endpoint, found.jwks_uri]
       if (!endpoints.every(isSafe)) throw new TypeError('its metadata has an endpoint that is not https')
