@@ -18,6 +18,11 @@ export function isSafe(address: unknown): address is string {
   return url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.test(url.hostname))
 }
 
+/** True for an address of this machine. */
+export function isOwnMachine(address: string): boolean {
+  return LOOPBACK.test(new URL(address).hostname)
+}
+
 /** The guarded client as oauth4webapi wants its `customFetch`. A server that cannot answer now is one that is not reached. */
 export function asWebFetch(fetch: GuardedFetch) {
   return async (url: string, { method, headers, body }: WebRequest): Promise<Response> => {
