@@ -10,13 +10,16 @@ const words = (title: string, description: string, zhTitle: string, zhDescriptio
 })
 
 const provider = z.strictObject({
-  id: id.meta(
-    words('Id', 'Part of addresses; linked accounts keep it.', 'ID', '地址的一部分；已关联的账号会保留它。'),
-  ),
+  id: id.meta(words('Id', 'Part of addresses; linked accounts keep it.', 'ID', '地址的一部分；已关联的账号会保留它。')),
   kind: z
     .enum(['oidc', 'github'])
     .meta(words('Kind', 'An issuer of OpenID Connect, or GitHub.', '类型', 'OpenID Connect 颁发者或 GitHub。')),
-  label: z.string().trim().min(1).max(64).meta(words('Label', 'The name on the button.', '名称', '按钮上显示的名称。')),
+  label: z
+    .string()
+    .trim()
+    .min(1)
+    .max(64)
+    .meta(words('Label', 'The name on the button.', '名称', '按钮上显示的名称。')),
   issuer: z
     .url({ protocol: /^https?$/ })
     .max(2_048)
@@ -33,7 +36,9 @@ const provider = z.strictObject({
     .string()
     .min(1)
     .max(512)
-    .meta(words('Client id', 'As the hub is registered at the provider.', '客户端 ID', '中枢在提供方注册时得到的 ID。')),
+    .meta(
+      words('Client id', 'As the hub is registered at the provider.', '客户端 ID', '中枢在提供方注册时得到的 ID。'),
+    ),
   clientSecret: z
     .string()
     .min(1)

@@ -124,13 +124,13 @@ function addFinish(context: PluginContext<unknown>, deps: ProviderDeps): void {
   }
 
   const link = async (provider: Provider, account: Account, actor: UserActor): Promise<void> => {
-    await identities.link(actor.userId, provider.config.id, account)
+    await turns.take(accountKey(account), () => identities.link(actor.userId, provider.config.id, account))
     context.audit(actor, 'identity_linked', `${actor.name} (${provider.config.id})`, actor.userId)
   }
 
   const enter = async (provider: Provider, account: Account, request: SignInRequest): Promise<object> => {
     // One after the other: of two at once, only the first one may make a user.
-    const userId = await turns.take(`${account.issuer} ${account.subject}`, () => userOf(provider, account))
+    const userId = await turns.take(accountKey(account), () => userOf(provider, account))
     const secondFactor = await signIns.ask(userId, 'sign-in')
     return secondFactor ? { secondFactor } : signIns.open(userId, provider.config.id, request)
   }
@@ -167,6 +167,10 @@ function addFinish(context: PluginContext<unknown>, deps: ProviderDeps): void {
       return { body: { linked: true, ...returnTo } }
     },
   })
+}
+
+function accountKey({ issuer, subject }: Account): string {
+  return `${issuer} ${subject}`
 }
 
 function requireDomain({ config: { id: name, domains } }: Provider, { email }: Account, fail: Fail): void {

@@ -11,7 +11,10 @@ let keys: Keys
 let others: Keys
 
 beforeAll(async () => {
-  ;[keys, others] = await Promise.all([1, 2].map(() => generateKeyPair('RS256', { extractable: true }))) as [Keys, Keys]
+  ;[keys, others] = (await Promise.all([1, 2].map(() => generateKeyPair('RS256', { extractable: true })))) as [
+    Keys,
+    Keys,
+  ]
 })
 
 const fail = (code: string, message: string, cause?: unknown) => new HubError(code as never, message, { cause })
@@ -62,7 +65,10 @@ const signed = (payload: JWTPayload, key: Parameters<SignJWT['sign']>[0] = keys.
 async function identify(token: string, issuer: Issuer): Promise<unknown> {
   issuer.token = token
   const parameters = new URLSearchParams({ code: 'c', state: 's' })
-  return issuer.provider().identify(parameters, asked).catch(({ code }: HubError) => code)
+  return issuer
+    .provider()
+    .identify(parameters, asked)
+    .catch(({ code }: HubError) => code)
 }
 
 test('only a token that the issuer signed for this hub and this sign-in names a person', async () => {
@@ -96,9 +102,18 @@ test('only a token that the issuer signed for this hub and this sign-in names a 
 
 test('the metadata of an issuer elsewhere leads to no address of this machine', async () => {
   for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri'])
-    for (const address of ['http://127.0.0.1:9/token', 'https://localhost/token', 'https://[::1]/token', 'http://a.example/x']) {
+    for (const address of [
+      'http://127.0.0.1:9/token',
+      'https://localhost/token',
+      'https://[::1]/token',
+      'http://a.example/x',
+    ]) {
       const issuer = new Issuer(ISSUER, { [name]: address })
-      expect([name, address, await identify(await signed(claims()), issuer)]).toEqual([name, address, 'provider_refused'])
+      expect([name, address, await identify(await signed(claims()), issuer)]).toEqual([
+        name,
+        address,
+        'provider_refused',
+      ])
       expect(issuer.asked).toEqual([`${ISSUER}/.well-known/openid-configuration`])
     }
 })
