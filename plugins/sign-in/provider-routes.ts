@@ -175,7 +175,7 @@ function accountKey({ issuer, subject }: Account): string {
 
 function requireDomain({ config: { id: name, domains } }: Provider, { email }: Account, fail: Fail): void {
   if (domains === undefined) return
-  const domain = email?.slice(email.lastIndexOf('@') + 1).toLowerCase()
+  const domain = /@([^@]*)$/.exec(email ?? '')?.[1]?.toLowerCase()
   if (domain !== undefined && domains.includes(domain)) return
   throw fail('identity_unknown', `The account of "${name}" has no verified address at a domain that signs in here`)
 }
