@@ -54,10 +54,8 @@ class Issuer {
 const ISSUER = 'https://login.example'
 const asked = { state: 's', nonce: 'n', verifier: 'v'.repeat(43), redirectUri: 'https://hub.example/signin/callback' }
 const now = () => Math.floor(Date.now() / 1_000)
-const claims = (more: JWTPayload = {}): JWTPayload => ({
-  ...{ iss: ISSUER, aud: 'hub', sub: 'ada', nonce: 'n', iat: now(), exp: now() + 300 },
-  ...more,
-})
+const claims = (more: Readonly<Record<string, unknown>> = {}) =>
+  ({ iss: ISSUER, aud: 'hub', sub: 'ada', nonce: 'n', iat: now(), exp: now() + 300, ...more }) as JWTPayload
 const signed = (payload: JWTPayload, key: Parameters<SignJWT['sign']>[0] = keys.privateKey, alg = 'RS256') =>
   new SignJWT(payload).setProtectedHeader({ alg, kid: 'one' }).sign(key)
 
@@ -119,7 +117,7 @@ test('the metadata of an issuer elsewhere leads to no address of this machine', 
 })
 
 test('an address counts when the issuer has verified it, and at Google when its domain is one of Google', async () => {
-  const emailOf = async (url: string, more: JWTPayload) => {
+  const emailOf = async (url: string, more: Readonly<Record<string, unknown>>) => {
     const account = await identify(await signed(claims({ iss: url, ...more })), new Issuer(url))
     return (account as { email?: string }).email
   }
