@@ -35,8 +35,8 @@ export type SignInRequest = AuditedRequest & Readonly<{ headers: Readonly<Record
 export interface PluginSignIns {
   /** Signs a user in, who has proved to the plugin who it is; `how` is for the audit. The answer of `POST /api/auth/login`. */
   open(userId: string, how: string, request: SignInRequest): Promise<object>
-  /** Makes an ordinary user without a password, with this name or one like it. Refused where the hub has no administrator yet. */
-  create(name: string): Promise<Person>
+  /** Makes an ordinary user with a name like this and no password, removed if `complete` rejects. Refused before the set-up. */
+  create(name: string, complete: (made: Person) => Promise<void>): Promise<Person>
   hasPassword(userId: string): Promise<boolean>
   /** Counted as a sign-in. Rejects with `password_mismatch` and `login_throttled`. */
   checkPassword(actor: UserActor, password: string, request: SignInRequest): Promise<void>

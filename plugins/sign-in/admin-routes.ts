@@ -1,9 +1,12 @@
 import type { PluginContext } from 'patchbay/contract'
 import { z } from 'zod'
-import type { Factors } from './factors.ts'
+import type { FactorDeps } from './factor-routes.ts'
 
 /** Adds the route with which an administrator takes away the second factors of a user who has lost them. */
-export function addAdminRoutes(context: PluginContext<unknown>, factors: Factors): void {
+export function addAdminRoutes(
+  context: PluginContext<unknown>,
+  { factors, turns }: Pick<FactorDeps, 'factors' | 'turns'>,
+): void {
   const { routes, people, signIns } = context
   routes.add({
     ...{ method: 'DELETE', path: '/api/admin/users/{name}/factors', whole: true, access: 'admin', tag: 'users' },
@@ -21,8 +24,10 @@ export function addAdminRoutes(context: PluginContext<unknown>, factors: Factors
     async handle({ actor, params }) {
       signIns.requireProof(actor)
       const user = await people.byName(actor, params.name)
-      await signIns.setSecondFactor(user.id, false, true)
-      const removed = await factors.removeAll(user.id)
+      const removed = await turns.take(user.id, async () => {
+        await signIns.setSecondFactor(user.id, false, true)
+        return factors.removeAll(user.id)
+      })
       context.audit(actor, 'factors_removed', user.name, user.id)
       return { body: { removed } }
     },

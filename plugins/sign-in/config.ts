@@ -3,38 +3,97 @@ import { z } from 'zod'
 const id = z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/)
 const domain = z.string().regex(/^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/)
 
+/** Title and description of a field, in English and in Chinese. */
+const words = (title: string, description: string, zhTitle: string, zhDescription: string) => ({
+  ...{ title, description },
+  'x-zh': { title: zhTitle, description: zhDescription },
+})
+
 const provider = z.strictObject({
-  id: id.meta({ title: 'Id', description: 'Part of addresses; people who have linked an account keep it.' }),
-  kind: z.enum(['oidc', 'github']),
-  label: z.string().trim().min(1).max(64).meta({ title: 'Label', description: 'The name on the button.' }),
+  id: id.meta(words('Id', 'Part of addresses; linked accounts keep it.', 'ID', '地址的一部分；已关联的账号会保留它。')),
+  kind: z
+    .enum(['oidc', 'github'])
+    .meta(words('Kind', 'An issuer of OpenID Connect, or GitHub.', '类型', 'OpenID Connect 颁发者或 GitHub。')),
+  label: z
+    .string()
+    .trim()
+    .min(1)
+    .max(64)
+    .meta(words('Label', 'The name on the button.', '名称', '按钮上显示的名称。')),
   issuer: z
     .url({ protocol: /^https?$/ })
     .max(2_048)
     .optional()
+    .meta(
+      words(
+        'Issuer',
+        'The issuer of OpenID Connect, exactly as its metadata says; for GitHub the address of an own one.',
+        '颁发者',
+        'OpenID Connect 颁发者，须与其元数据完全一致；GitHub 则填写自建服务的地址。',
+      ),
+    ),
+  clientId: z
+    .string()
+    .min(1)
+    .max(512)
+    .meta(
+      words('Client id', 'As the hub is registered at the provider.', '客户端 ID', '中枢在提供方注册时得到的 ID。'),
+    ),
+  clientSecret: z
+    .string()
+    .min(1)
+    .max(2_048)
+    .optional()
     .meta({
-      title: 'Issuer',
-      description: 'The issuer of OpenID Connect, exactly as its metadata says; for GitHub the address of an own one.',
+      ...words('Client secret', 'As the provider gave it to the hub.', '客户端密钥', '提供方给中枢的密钥。'),
+      writeOnly: true,
     }),
-  clientId: z.string().min(1).max(512).meta({ title: 'Client id' }),
-  clientSecret: z.string().min(1).max(2_048).optional().meta({ title: 'Client secret', writeOnly: true }),
   scopes: z
     .array(z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/))
     .max(20)
     .optional()
-    .meta({ title: 'Scopes', description: 'Default: openid, profile and email; for GitHub read:user and user:email.' }),
+    .meta(
+      words(
+        'Scopes',
+        'Default: openid, profile and email; for GitHub read:user and user:email.',
+        '权限范围',
+        '默认为 openid、profile 和 email；GitHub 为 read:user 和 user:email。',
+      ),
+    ),
   claims: z
-    .strictObject({ name: z.string().min(1).max(128).optional() })
+    .strictObject({
+      name: z
+        .string()
+        .min(1)
+        .max(128)
+        .optional()
+        .meta(words('Name', 'The claim with the name of a new user.', '用户名', '用作新用户名称的声明。')),
+    })
     .optional()
-    .meta({ title: 'Claims', description: 'name: the claim from which the name of a new user is made.' }),
+    .meta(words('Claims', 'Claims that are read.', '声明', '要读取的声明。')),
   domains: z
     .array(domain)
     .max(100)
     .optional()
-    .meta({ title: 'Domains', description: 'Only people with a verified e-mail address at one of these domains.' }),
-  provision: z.enum(['off', 'link', 'create']).default('off').meta({
-    title: 'Accounts',
-    description: 'off: accounts that are linked. link: users link their account. create: also makes new users.',
-  }),
+    .meta(
+      words(
+        'Domains',
+        'Only people with a verified e-mail address at one of these domains.',
+        '域名',
+        '仅限拥有这些域名下已验证邮箱地址的人员。',
+      ),
+    ),
+  provision: z
+    .enum(['off', 'link', 'create'])
+    .default('off')
+    .meta(
+      words(
+        'Accounts',
+        'off: accounts that are linked. link: users link their account. create: also makes new users.',
+        '账号',
+        'off：仅限已关联的账号。link：用户可自行关联账号。create：还会创建新用户。',
+      ),
+    ),
 })
 
 /** A provider of sign-ins, as configured. */

@@ -7,11 +7,15 @@ import { codeText, session } from './sign-in-routes.ts'
 import type { Tables } from './tables.ts'
 import { keyUri } from './totp.ts'
 import type { Tries } from './tries.ts'
+import type { Turns } from './turns.ts'
 
-interface FactorDeps {
+/** Parts of the routes of factors. */
+export interface FactorDeps {
   readonly tables: Tables
   readonly factors: Factors
   readonly tries: Tries
+  /** One change of a user's factors at a time. */
+  readonly turns: Turns
   readonly fail: Fail
   isRequired(role: UserActor['role']): boolean
 }
@@ -62,7 +66,7 @@ function addListing({ routes, people }: PluginContext<unknown>, { tables, factor
   })
 }
 
-function addApps(context: PluginContext<unknown>, { tables, factors, tries, fail }: FactorDeps): void {
+function addApps(context: PluginContext<unknown>, { tables, factors, tries, turns, fail }: FactorDeps): void {
   const { routes, people, signIns } = context
   const common = { method: 'POST', whole: true, access: 'user', tag: 'sign-in' } as const
   routes.add({
@@ -105,24 +109,26 @@ function addApps(context: PluginContext<unknown>, { tables, factors, tries, fail
       401: { description: 'second_factor_failed' },
       403: { description: 'reauth_required; insufficient_scope for an access key' },
     },
-    async handle({ actor, body, ...request }) {
+    handle({ actor, body, ...request }) {
       signIns.requireProof(actor)
-      const before = await people.byId(actor.userId)
-      const succeeded = tries.begin(`confirm ${actor.userId}`)
-      if (!(await factors.confirm(actor.userId, body.id, body.code.replace(/\s/g, ''))))
-        throw fail('second_factor_failed', 'The code is not one of this app now; check the clock of the device')
-      succeeded()
-      context.audit(actor, 'factor_added', actor.name, actor.userId)
-      if (before?.secondFactor) return { body: {} }
-      const recoveryCodes = await newRecoveryCodes(tables, actor.userId)
-      // Last: a factor is asked for only when all of it is stored.
-      await signIns.setSecondFactor(actor.userId, true, true)
-      return { body: { recoveryCodes, session: await signIns.open(actor.userId, 'second factor set', request) } }
+      return turns.take(actor.userId, async () => {
+        const before = await people.byId(actor.userId)
+        const succeeded = tries.begin(`confirm ${actor.userId}`)
+        if (!(await factors.confirm(actor.userId, body.id, body.code.replace(/\s/g, ''))))
+          throw fail('second_factor_failed', 'The code is not one of this app now; check the clock of the device')
+        succeeded()
+        context.audit(actor, 'factor_added', actor.name, actor.userId)
+        if (before?.secondFactor) return { body: {} }
+        const recoveryCodes = await newRecoveryCodes(tables, actor.userId)
+        // Last: a factor is asked for only when all of it is stored.
+        await signIns.setSecondFactor(actor.userId, true, true)
+        return { body: { recoveryCodes, session: await signIns.open(actor.userId, 'second factor set', request) } }
+      })
     },
   })
 }
 
-function addChanges(context: PluginContext<unknown>, { tables, factors, fail }: FactorDeps): void {
+function addChanges(context: PluginContext<unknown>, { tables, factors, turns, fail }: FactorDeps): void {
   const { routes, signIns, people } = context
   const common = { whole: true, access: 'user', tag: 'sign-in' } as const
   routes.add({
@@ -161,14 +167,14 @@ function addChanges(context: PluginContext<unknown>, { tables, factors, fail }: 
     async handle({ actor, params }) {
       signIns.requireProof(actor)
       const { userId, name } = actor
-      const present = await factors.list(userId)
-      if (!present.some(({ id }) => id === params.id)) throw fail('factor_not_found', 'You have no such second factor')
-      if (present.length > 1) await factors.remove(userId, params.id)
-      else {
+      await turns.take(userId, async () => {
+        const outcome = await factors.remove(userId, params.id)
+        if (!outcome) throw fail('factor_not_found', 'You have no such second factor')
+        if (outcome === 'removed') return
         // First: nobody is asked for what is not stored any more.
         await signIns.setSecondFactor(userId, false, false)
         await factors.removeAll(userId)
-      }
+      })
       context.audit(actor, 'factor_removed', name, userId)
       return { status: 204 }
     },

@@ -76,12 +76,16 @@ export class Factors {
     return false
   }
 
-  /** False when the user has no such one. */
-  async remove(userId: string, id: string): Promise<boolean> {
-    const removed = await this.#tables.write(db =>
-      db.deleteFrom('factors').where('user_id', '=', userId).where('id', '=', id).executeTakeFirst(),
-    )
-    return Number(removed.numDeletedRows) === 1
+  /** Removes one beside which there are others; the last one stays. Undefined when the user has no such one. */
+  remove(userId: string, id: string): Promise<'removed' | 'last' | undefined> {
+    return this.#tables.write(async db => {
+      const set = db.selectFrom('factors').select('id').where('user_id', '=', userId).where('confirmed', '=', 1)
+      const rows = await set.execute()
+      if (!rows.some(row => row.id === id)) return undefined
+      if (rows.length === 1) return 'last'
+      await db.deleteFrom('factors').where('user_id', '=', userId).where('id', '=', id).execute()
+      return 'removed'
+    })
   }
 
   /** Removes all of a user, with the recovery codes. Returns the number of factors. */

@@ -11,7 +11,7 @@ const SCOPES = ['read:user', 'user:email']
 /** GitHub, or an own one (`issuer`): no OpenID Connect, but a number for each person and its verified main address. */
 export class GitHub implements Provider {
   readonly config: ProviderConfig
-  readonly #site: string
+  readonly issuer: string
   readonly #api: string
   readonly #fetch: ReturnType<typeof asWebFetch>
   readonly #fail: Fail
@@ -20,14 +20,14 @@ export class GitHub implements Provider {
     if (config.issuer !== undefined && !isSafe(config.issuer))
       throw new Error(`"issuer" of the provider "${config.id}" must be an https address, or one of this machine`)
     this.config = config
-    this.#site = (config.issuer ?? GITHUB).replace(/\/$/, '')
-    this.#api = this.#site === GITHUB ? 'https://api.github.com' : `${this.#site}/api/v3`
+    this.issuer = (config.issuer ?? GITHUB).replace(/\/$/, '')
+    this.#api = this.issuer === GITHUB ? 'https://api.github.com' : `${this.issuer}/api/v3`
     this.#fetch = asWebFetch(fetch)
     this.#fail = fail
   }
 
   async authorizeUrl({ state, verifier, redirectUri }: Asked): Promise<string> {
-    const url = new URL(`${this.#site}/login/oauth/authorize`)
+    const url = new URL(`${this.issuer}/login/oauth/authorize`)
     const parameters = {
       ...{ client_id: this.config.clientId, redirect_uri: redirectUri, state },
       ...{ code_challenge: await calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
@@ -45,7 +45,7 @@ export class GitHub implements Provider {
       ...{ client_id: clientId, client_secret: clientSecret, code, redirect_uri: redirectUri },
       code_verifier: verifier,
     })
-    const answer = await this.#json(`${this.#site}/login/oauth/access_token`, 'POST', undefined, body)
+    const answer = await this.#json(`${this.issuer}/login/oauth/access_token`, 'POST', undefined, body)
     // GitHub answers errors with HTTP 200.
     const token = isJsonObject(answer) ? answer.access_token : undefined
     if (typeof token !== 'string' || !/^[\x21-\x7e]{1,1024}$/.test(token)) throw this.#refused()
@@ -58,7 +58,7 @@ export class GitHub implements Provider {
     const email = isJsonObject(main) && typeof main.email === 'string' ? main.email : undefined
     const name = typeof person.login === 'string' ? person.login : 'user'
     // The login can be given up and taken by somebody else; the number cannot.
-    return { issuer: this.#site, subject: String(person.id), name, email }
+    return { issuer: this.issuer, subject: String(person.id), name, email }
   }
 
   async #json(url: string, method: 'GET' | 'POST', token?: string, body?: URLSearchParams): Promise<JsonValue> {

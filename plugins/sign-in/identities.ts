@@ -64,12 +64,21 @@ export class Identities {
     if (owner !== userId) throw this.#fail('identity_taken', 'Another user of this hub has linked this account')
   }
 
-  /** `mayBeLast`: the user has a password. Throws `identity_not_found`, `last_sign_in`. */
-  async unlink(userId: string, id: string, mayBeLast: boolean): Promise<IdentityRow> {
+  /**
+   * `mayBeLast`: the user has a password. `opens`: true for an account with which one can sign in now. Throws
+   * `identity_not_found`, `last_sign_in`.
+   */
+  async unlink(
+    userId: string,
+    id: string,
+    { mayBeLast, opens }: { readonly mayBeLast: boolean; opens(row: IdentityRow): boolean },
+  ): Promise<IdentityRow> {
     const outcome = await this.#tables.write(async db => {
       const rows = await db.selectFrom('identities').selectAll().where('user_id', '=', userId).execute()
       const found = rows.find(row => row.id === id)
-      if (!found || (rows.length === 1 && !mayBeLast)) return found ? 'last' : undefined
+      if (!found) return undefined
+      const isLast = opens(found) && !rows.some(row => row !== found && opens(row))
+      if (isLast && !mayBeLast) return 'last'
       await db.deleteFrom('identities').where('id', '=', id).execute()
       return found
     })

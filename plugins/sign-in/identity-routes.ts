@@ -1,6 +1,7 @@
 import type { PluginContext } from 'patchbay/contract'
 import { z } from 'zod'
-import type { Identities } from './identities.ts'
+import type { ProviderDeps } from './provider-routes.ts'
+import type { IdentityRow } from './tables.ts'
 
 const identity = z.object({
   id: z.string(),
@@ -11,7 +12,10 @@ const identity = z.object({
 })
 
 /** Adds the routes of the accounts that one has linked. */
-export function addIdentities(context: PluginContext<unknown>, identities: Identities): void {
+export function addIdentities(
+  context: PluginContext<unknown>,
+  { identities, providers }: Pick<ProviderDeps, 'identities' | 'providers'>,
+): void {
   const { routes, signIns } = context
   const common = { whole: true, access: 'user', tag: 'sign-in' } as const
   routes.add({
@@ -58,7 +62,9 @@ export function addIdentities(context: PluginContext<unknown>, identities: Ident
     async handle({ actor, params }) {
       signIns.requireProof(actor)
       const mayBeLast = await signIns.hasPassword(actor.userId)
-      const { provider } = await identities.unlink(actor.userId, params.id, mayBeLast)
+      const issuers = new Set([...providers.values()].map(({ issuer }) => issuer))
+      const which = { mayBeLast, opens: ({ issuer }: IdentityRow) => issuers.has(issuer) }
+      const { provider } = await identities.unlink(actor.userId, params.id, which)
       context.audit(actor, 'identity_unlinked', `${actor.name} (${provider})`, actor.userId)
       return { status: 204 }
     },

@@ -21,8 +21,9 @@ import { type GuardedFetch, HubError } from 'patchbay/contract'
 import type { ProviderConfig } from './config.ts'
 import type { Fail } from './errors.ts'
 import type { Account, Asked, Provider } from './provider.ts'
-import { asWebFetch, isSafe } from './web.ts'
+import { asWebFetch, isOwnMachine, isSafe } from './web.ts'
 
+const GOOGLE = 'https://accounts.google.com'
 const SCOPES = ['openid', 'profile', 'email']
 /** Time for which metadata is used without being read again, in milliseconds. */
 const KEEP_MS = 10 * 60_000
@@ -31,7 +32,7 @@ const CLOCK_TOLERANCE_S = 60
 /** An issuer of OpenID Connect: code, PKCE, state, nonce, and an ID token whose signature is checked. */
 export class OidcProvider implements Provider {
   readonly config: ProviderConfig
-  readonly #issuer: string
+  readonly issuer: string
   readonly #fail: Fail
   readonly #options: { [customFetch]: ReturnType<typeof asWebFetch>; [allowInsecureRequests]: true }
   #metadata: { readonly read: Promise<AuthorizationServer>; readonly untilMs: number } | undefined
@@ -40,7 +41,7 @@ export class OidcProvider implements Provider {
     if (!isSafe(config.issuer))
       throw new Error(`"issuer" of the provider "${config.id}" must be an https address, or one of this machine`)
     this.config = config
-    this.#issuer = config.issuer
+    this.issuer = config.issuer
     this.#fail = fail
     // Addresses are checked: http is on this machine alone.
     this.#options = { [customFetch]: asWebFetch(fetch), [allowInsecureRequests]: true }
@@ -82,7 +83,7 @@ export class OidcProvider implements Provider {
   }
 
   #account(issuer: string, claims: IDToken): Account {
-    const email = claims.email_verified === true && typeof claims.email === 'string' ? claims.email : undefined
+    const email = verifiedEmail(issuer, claims)
     const own = this.config.claims?.name
     const names = [own === undefined ? undefined : claims[own], claims.preferred_username, email?.split('@')[0]]
     const name = names.find((one): one is string => typeof one === 'string' && one !== '') ?? 'user'
@@ -103,10 +104,13 @@ export class OidcProvider implements Provider {
 
   async #discover(): Promise<AuthorizationServer> {
     try {
-      const issuer = new URL(this.#issuer)
+      const issuer = new URL(this.issuer)
       const found = await processDiscoveryResponse(issuer, await discoveryRequest(issuer, this.#options))
       const endpoints = [found.authorization_endpoint, found.token_endpoint, found.jwks_uri]
       if (!endpoints.every(isSafe)) throw new TypeError('its metadata has an endpoint that is not https')
+      // Else an issuer elsewhere could have the hub ask what only this machine may.
+      if (!isOwnMachine(this.issuer) && endpoints.some(isOwnMachine))
+        throw new TypeError('its metadata has an endpoint on this machine, and the issuer is elsewhere')
       return found
     } catch (error) {
       throw this.#failure(error)
@@ -121,6 +125,16 @@ export class OidcProvider implements Provider {
     // Texts of the provider are not shown: whoever wrote the link could have written them.
     return this.#fail('provider_refused', `The provider "${id}" gave no answer that signs anybody in`, error)
   }
+}
+
+/**
+ * The address that the issuer vouches for. Google calls an address verified that its owner has had once, and vouches only for
+ * its own ones and those of organizations (`hd`).
+ */
+function verifiedEmail(issuer: string, { email, email_verified: isVerified, hd }: IDToken): string | undefined {
+  if (isVerified !== true || typeof email !== 'string') return undefined
+  if (issuer !== GOOGLE || typeof hd === 'string' || /@gmail\.com$/i.test(email)) return email
+  return undefined
 }
 
 /** The secret in the body where the provider takes it, else in the header as most providers read it; none without a secret. */

@@ -14,6 +14,7 @@ import { addSignIn } from './sign-in-routes.ts'
 import { first, identities as identitiesTable, type SignInTables } from './tables.ts'
 import { Tickets } from './tickets.ts'
 import { Tries } from './tries.ts'
+import { Turns } from './turns.ts'
 import { words } from './words.zh.ts'
 
 const NAME = 'sign-in'
@@ -36,18 +37,19 @@ export default definePlugin<SignInConfig>({
     const tables = context.tables<SignInTables>()
     const factors = new Factors(tables, context.sealing, fail, limits.factorsPerUser)
     const tickets = new Tickets(context.sealing, tables, fail)
+    const turns = new Turns()
     const tries = new Tries()
     const failed = ({ id, name }: Person): void =>
       context.audit({ kind: 'system', purpose: NAME }, 'second_factor_failed', name, id)
     const proofs = new Proofs({ config: context.config, tables, factors, tickets, tries, fail, failed })
 
     addSignIn(context, { proofs, tickets, fail })
-    addFactorRoutes(context, { tables, factors, tries, fail, isRequired: role => proofs.isRequired(role) })
-    addAdminRoutes(context, factors)
+    addFactorRoutes(context, { tables, factors, tries, turns, fail, isRequired: role => proofs.isRequired(role) })
+    addAdminRoutes(context, { factors, turns })
     const identities = new Identities(tables, fail)
     const providers = openProviders(context.config, context.fetch, fail)
-    addProviders(context, { providers, flows: new Flows(context.sealing, fail), identities, fail })
-    addIdentities(context, identities)
+    addProviders(context, { providers, flows: new Flows(context.sealing, fail), identities, turns, fail })
+    addIdentities(context, { identities, providers })
 
     context.contribute('secondFactor', NAME, proofs)
     context.contribute('builtPage', 'factors', { access: 'user' })

@@ -53,7 +53,7 @@ export class Proofs implements SecondFactor {
     await tickets.requireOpen(ticket)
     const code = given.replace(/\s/g, '')
     const method = APP_CODE.test(code) ? 'totp' : 'recovery'
-    const succeeded = tries.begin(`${method} ${user.id}`)
+    const succeeded = tries.begin(`${method} ${user.id} ${user.epoch}`)
     await tickets.tried(ticket)
     const isRight =
       method === 'totp' ? await factors.check(user.id, code) : await takeRecoveryCode(tables, user.id, code)

@@ -5,12 +5,14 @@ import { type Flows, ownPath } from './flows.ts'
 import type { Identities } from './identities.ts'
 import type { Account, Provider } from './provider.ts'
 import { asked, SESSION, session } from './sign-in-routes.ts'
+import type { Turns } from './turns.ts'
 
 /** Parts of sign-ins by providers. */
 export interface ProviderDeps {
   readonly providers: ReadonlyMap<string, Provider>
   readonly flows: Flows
   readonly identities: Identities
+  readonly turns: Turns
   readonly fail: Fail
 }
 
@@ -99,31 +101,36 @@ function found(providers: ReadonlyMap<string, Provider>, wanted: string, fail: F
 
 function addFinish(context: PluginContext<unknown>, deps: ProviderDeps): void {
   const { routes, people, signIns } = context
-  const { providers, flows, identities, fail } = deps
+  const { providers, flows, identities, turns, fail } = deps
+
+  /** The user of an account that is linked. */
+  const linkedUser = async (account: Account): Promise<string | undefined> => {
+    const identity = await identities.find(account)
+    if (!identity) return undefined
+    await identities.used(identity, account)
+    const user = await people.byId(identity.user_id)
+    if (!user || user.disabled) throw fail('identity_unknown', 'The user who has linked this account is disabled')
+    return user.id
+  }
 
   /** The user of an account, who is made where the provider makes users. Throws `identity_unknown`. */
-  const userOf = async (provider: Provider, account: Account): Promise<string> => {
-    const { id: name, provision } = provider.config
-    const identity = await identities.find(account)
-    if (identity) {
-      await identities.used(identity, account)
-      const user = await people.byId(identity.user_id)
-      if (!user || user.disabled) throw fail('identity_unknown', 'The user who has linked this account is disabled')
-      return user.id
-    }
+  const userOf = async ({ config: { id: name, provision } }: Provider, account: Account): Promise<string> => {
+    const linked = await linkedUser(account)
+    if (linked !== undefined) return linked
     if (provision !== 'create') throw fail('identity_unknown', `No user has linked this account of "${name}"`)
-    const made = await signIns.create(account.name)
-    await identities.link(made.id, name, account)
+    const made = await signIns.create(account.name, ({ id: userId }) => identities.link(userId, name, account))
+    context.audit({ kind: 'system', purpose: 'sign-in' }, 'identity_linked', `${made.name} (${name})`, made.id)
     return made.id
   }
 
   const link = async (provider: Provider, account: Account, actor: UserActor): Promise<void> => {
-    await identities.link(actor.userId, provider.config.id, account)
+    await turns.take(accountKey(account), () => identities.link(actor.userId, provider.config.id, account))
     context.audit(actor, 'identity_linked', `${actor.name} (${provider.config.id})`, actor.userId)
   }
 
   const enter = async (provider: Provider, account: Account, request: SignInRequest): Promise<object> => {
-    const userId = await userOf(provider, account)
+    // One after the other: of two at once, only the first one may make a user.
+    const userId = await turns.take(accountKey(account), () => userOf(provider, account))
     const secondFactor = await signIns.ask(userId, 'sign-in')
     return secondFactor ? { secondFactor } : signIns.open(userId, provider.config.id, request)
   }
@@ -162,9 +169,13 @@ function addFinish(context: PluginContext<unknown>, deps: ProviderDeps): void {
   })
 }
 
+function accountKey({ issuer, subject }: Account): string {
+  return `${issuer} ${subject}`
+}
+
 function requireDomain({ config: { id: name, domains } }: Provider, { email }: Account, fail: Fail): void {
   if (domains === undefined) return
-  const domain = email?.slice(email.lastIndexOf('@') + 1).toLowerCase()
+  const domain = /@([^@]*)$/.exec(email ?? '')?.[1]?.toLowerCase()
   if (domain !== undefined && domains.includes(domain)) return
   throw fail('identity_unknown', `The account of "${name}" has no verified address at a domain that signs in here`)
 }

@@ -21,6 +21,8 @@ export interface Asked {
 /** One provider of sign-ins. */
 export interface Provider {
   readonly config: ProviderConfig
+  /** The issuer of its accounts, as they are stored. */
+  readonly issuer: string
   /** The address at which a person signs in. Throws `provider_unreachable`, `provider_refused`. */
   authorizeUrl(asked: Asked): Promise<string>
   /** The person, by the parameters that came back. Throws `provider_unreachable`, `provider_refused`. */

@@ -10,6 +10,11 @@ export function isSafe(address: unknown): address is string {
   return url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.test(url.hostname))
 }
 
+/** True for an address of this machine. */
+export function isOwnMachine(address: string): boolean {
+  return LOOPBACK.test(new URL(address).hostname)
+}
+
 /** The guarded client in the form of `fetch`. A server that cannot answer now is one that is not reached. */
 export function asWebFetch(fetch: GuardedFetch): ReturnType<typeof webFetch> {
   const sent = webFetch(fetch)

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import type { Auth } from '../../auth/create.ts'
 import { personOf } from '../../auth/second-factors.ts'
 import { HubError } from '../../contract/errors.ts'
+import type { Person } from '../../contract/hub-services.ts'
 import type { PluginSignIns } from '../../contract/sign-ins.ts'
 import { checkName, isNameProblem } from '../../domain/names.ts'
 import { openSession } from '../../http/routes/people/session.ts'
@@ -31,7 +33,16 @@ export function pluginSignIns({ registry, auth }: SignInParts, plugin: string, i
       registry.audit.record(actor, { ...record, detail: { plugin, how } })
       return body
     },
-    create: async name => personOf(await createLike(registry, plugin, name)),
+    async create(name, complete) {
+      const made = personOf(await createLike(registry, plugin, name))
+      try {
+        await complete(made)
+      } catch (error) {
+        await removeMade(registry, plugin, made)
+        throw error
+      }
+      return made
+    },
     async hasPassword(userId) {
       const user = await registry.users.byId(userId)
       const found = user && (await registry.users.credentials(user.name))
@@ -49,10 +60,22 @@ export function pluginSignIns({ registry, auth }: SignInParts, plugin: string, i
   }
 }
 
-/** Number of names that are tried. */
-const TRIES = 50
+/** Takes back a user whom nobody can sign in as. */
+async function removeMade(
+  { users, audit }: SignInParts['registry'],
+  plugin: string,
+  { id, name, role }: Person,
+): Promise<void> {
+  const actor = { kind: 'system', purpose: plugin } as const
+  await users.remove(actor, name, {})
+  audit.record(actor, { action: 'user.delete', target: name, ownerId: id, detail: { role } })
+}
 
-/** A new user, with a number at the end of the name where it is taken. */
+/** Number of names that are tried; those after the first nine end at random, so that nobody can take all of them. */
+const TRIES = 20
+const NUMBERED = 9
+
+/** A new user, with something at the end of the name where it is taken. */
 async function createLike(
   { users, audit }: SignInParts['registry'],
   plugin: string,
@@ -64,7 +87,7 @@ async function createLike(
   const name = isNameProblem(checkName('user', cleaned)) ? 'user' : cleaned
   for (let number = 1; ; number += 1) {
     try {
-      const like = number === 1 ? name : `${name}-${number}`
+      const like = number === 1 ? name : `${name}-${number > NUMBERED ? randomBytes(4).toString('hex') : number}`
       const made = await users.create(actor, { name: like, passwordHash: null, role: 'user' })
       audit.record(actor, { action: 'user.create', target: made.name, ownerId: made.id, detail: { role: made.role } })
       return made

@@ -64,6 +64,9 @@ export class GitHubLike {
   readonly url: string
   /** The person who signs in next. */
   person: Person = { id: 7, login: 'octo', emails: [{ email: 'octo@hub.example', primary: true, verified: true }] }
+  /** Number of requests for a person that wait for each other. */
+  together = 1
+  #waiting: (() => void)[] = []
   readonly #server: Server
   readonly #challenges = new Map<string, string>()
 
@@ -94,6 +97,15 @@ export class GitHubLike {
     return `${asked.get('redirect_uri')}?${new URLSearchParams({ code, state: asked.get('state') as string })}`
   }
 
+  /** Resolves when as many requests are there as wait for each other. */
+  #others(): Promise<void> {
+    return new Promise(resolve => {
+      this.#waiting.push(resolve)
+      if (this.#waiting.length < this.together) return
+      for (const go of this.#waiting.splice(0)) go()
+    })
+  }
+
   async #answer(request: IncomingMessage): Promise<object> {
     const { url, headers } = request
     const chunks: Buffer[] = await Array.fromAsync(request)
@@ -109,7 +121,9 @@ export class GitHubLike {
     }
     if (headers.authorization !== 'Bearer gho_1') return { message: 'Bad credentials' }
     if (url === '/api/v3/user') return { id: this.person.id, login: this.person.login, email: 'shown@hub.example' }
-    return url === '/api/v3/user/emails' ? this.person.emails : {}
+    if (url !== '/api/v3/user/emails') return {}
+    await this.#others()
+    return this.person.emails
   }
 }
 

@@ -30,7 +30,7 @@ async function configure(provision: 'off' | 'link' | 'create', more: object = {}
     ...{ clientSecret: 'secret-of-the-hub-1', provision, ...more },
   }
   const octo = { id: 'octo', kind: 'github', label: 'Octo', issuer: github.url, clientId: 'c', clientSecret: 'hush' }
-  const providers = [company, { ...octo, provision }]
+  const providers = [company, { ...octo, provision, ...more }]
   await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: { providers } })
 }
 
@@ -180,6 +180,23 @@ test('the number of a person at GitHub counts, not the name', async () => {
   const begun = await begin(hub, 'octo')
   const denied = github.agree(begun.url).replace(/code=\w+/, 'code=wrong')
   expect(refusal(await finish('octo', denied, begun.key))).toEqual([400, 'provider_refused'])
+})
+
+test('a domain is compared whole, of the verified main address alone', async () => {
+  await configure('create', { domains: ['hub.example'] })
+  let id = 20
+  const sign = async (email: string, more: object = {}) => {
+    id += 1
+    github.person = { id, login: `person-${id}`, emails: [{ email, primary: true, verified: true, ...more }] }
+    const begun = await begin(hub, 'octo')
+    return (await finish('octo', github.agree(begun.url), begun.key)).status
+  }
+  const near = ['a@evil-hub.example', 'a@hub.example.evil.example', 'a@sub.hub.example', 'a@hub.example@evil.example']
+  const other = ['hub.example', 'a@hub.example.', 'a@hüb.example', 'a@ｈub.example', 'a@hub.example ']
+  for (const email of [...near, ...other]) expect([email, await sign(email)]).toEqual([email, 403])
+  for (const more of [{ verified: false }, { verified: 'true' }, { primary: false }])
+    expect(await sign('a@hub.example', more)).toBe(403)
+  expect(await sign('A@Hub.Example')).toBe(200)
 })
 
 test('a provider that does not answer says so, and works again', async () => {

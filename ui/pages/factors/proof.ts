@@ -40,6 +40,7 @@ export class PbProof extends PbElement {
     }}><p class="s q">${t('How you sign in changes only within ten minutes after you proved who you are.')}</p>
       <input class="vh" tabindex="-1" aria-hidden="true" autocomplete="username" .value=${session.user?.name ?? ''} readonly>
       <div class="field"><label class="lbl" for="proof">${t('Password')}</label><input id="proof" name="password" class="in" type="password" autocomplete="current-password" required autofocus></div>
+      <p class="hint">${t('Without a password: sign out, and sign in again.')}</p>
       ${this.#problem()}<div><button class="btn pri" ?disabled=${this.busy}>${t('Go on')}</button></div></form>`
   }
 
