@@ -13,6 +13,7 @@ import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './disc
 import { Exchanges } from './exchange.ts'
 import type { LIMITS } from './limits.ts'
 import { newProofKey } from './proof-key.ts'
+import { fetchAround } from './reach.ts'
 import { Refresher } from './refresher.ts'
 import { type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
 import { type Credential, CredentialStore } from './store.ts'
@@ -172,7 +173,7 @@ export class Broker implements CredentialSource {
   ): Promise<Credential> {
     const { error } = this.#context
     const url = serverUrl(server.config) ?? new URL('about:blank')
-    const fetch = this.#context.fetchFor(server.ownerId)
+    const fetch = fetchAround(this.#context, server)
     const challenge = this.challengeOf(server.id) ?? {}
     const found = await discover(this.#context, fetch, url, challenge, { configured: oauth.issuer })
     const { issuer, resource, scopesSupported, isBound } = found
@@ -228,7 +229,7 @@ export class Broker implements CredentialSource {
     credential: Credential,
   ): Promise<void> {
     if (issuer !== undefined || grant !== 'code') return
-    const fetch = this.#context.fetchFor(server.ownerId)
+    const fetch = fetchAround(this.#context, server)
     const named = await issuersNow(this.#context, fetch, url, this.challengeOf(server.id) ?? {})
     if (!named || named.some(one => isSameIssuer(credential.issuer, one))) return
     await this.store.end(credential, 'issuer_changed')
@@ -262,7 +263,7 @@ export class Broker implements CredentialSource {
     if (status !== 401) return undefined
     const known = this.#offers.get(server.id)
     const isKnown = known !== undefined && Date.now() - known.atMs < OFFER_MS
-    const fetch = this.#context.fetchFor(server.ownerId)
+    const fetch = fetchAround(this.#context, server)
     const offered = isKnown ? known.offered : await offersSignIn(this.#context, fetch, url, bearer)
     if (!isKnown) bounded(this.#offers).set(server.id, { offered, atMs: Date.now() })
     if (offered) throw this.#signInNeeded(server)

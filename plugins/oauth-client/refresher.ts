@@ -1,5 +1,6 @@
-import { HubError, type PluginContext } from 'patchbay/contract'
+import { type CredentialTarget, HubError, type PluginContext } from 'patchbay/contract'
 import type { Clients } from './clients.ts'
+import { fetchAround } from './reach.ts'
 import type { Credential, CredentialStore } from './store.ts'
 import { UNUSED_MS } from './store.ts'
 import { TokenEndpoint, TokenRefusal } from './tokens.ts'
@@ -11,7 +12,7 @@ const MOST_WAIT_MS = 300_000
 const IN_USE_MS = 24 * 3_600_000
 
 /** The server of a sign-in, as far as a refresh needs it. */
-type Place = { readonly id: string; readonly ownerId: string; readonly config: { readonly oauth?: unknown } }
+type Place = Pick<CredentialTarget, 'ownerId' | 'config'>
 
 interface Failure {
   readonly count: number
@@ -66,7 +67,7 @@ export class Refresher {
         await this.#store.later(credential, new Date(unusedUntil))
         continue
       }
-      const server = await this.#context.registry.server({ kind: 'system', purpose: 'sign-in' }, credential.server_id)
+      const server = await this.#context.states.target(credential.server_id).catch(() => undefined)
       if (server) await this.refresh(credential, server, true).catch(() => undefined)
     }
   }
@@ -80,7 +81,7 @@ export class Refresher {
     if (failed && Date.now() < (ahead ? failed.untilMs : failed.atMs + LEAST_WAIT_MS)) throw failed.error
     if (refresh === undefined) return undefined
     const { kept, resource } = credential
-    const fetch = this.#context.fetchFor(server.ownerId)
+    const fetch = fetchAround(this.#context, server)
     const endpoint = new TokenEndpoint(this.#context, fetch, kept.endpoints, kept.client, kept.proofKey)
     try {
       const tokens = await endpoint.refresh(refresh, omitsResource(server) ? undefined : resource)
