@@ -7,6 +7,7 @@ import type {
   HubError,
   PluginContext,
 } from 'patchbay/contract'
+import { bounded } from './bounded.ts'
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
 import { Clients, type IssuerClient } from './clients.ts'
 import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './discovery.ts'
@@ -27,7 +28,6 @@ const USE_NOTED_MS = 60_000
 /** Grants of a wider permission within this time after which it is said that they have no effect. */
 const STEP_MS = 600_000
 const MOST_STEPS = 2
-const MOST_REMEMBERED = 10_000
 
 /** What is remembered of a server that refused a request. */
 interface Remembered {
@@ -332,11 +332,4 @@ export class Broker implements CredentialSource {
 /** The user whose sign-in a connection uses: the owner's, where the hub signs in as a client or the owner signs in for all. */
 function holderOf({ ownerId, config }: CredentialTarget, { grant }: ServerOauth, userId: string): string {
   return grant === 'client_credentials' || config.credentials === 'owner' ? ownerId : userId
-}
-
-/** A map that forgets its oldest entry before one more would be too many. */
-function bounded<V>(map: Map<string, V>): Map<string, V> {
-  const [oldest] = map.keys()
-  if (map.size >= MOST_REMEMBERED && oldest !== undefined) map.delete(oldest)
-  return map
 }

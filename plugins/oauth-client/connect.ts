@@ -6,6 +6,7 @@ import { discover, requireCodeFlow, texts } from './discovery.ts'
 import { authorizeUrl, type Flow, Flows } from './flows.ts'
 import { newProofKey } from './proof-key.ts'
 import { fetchAround } from './reach.ts'
+import { distinctScopes } from './scopes.ts'
 import { serverOauth, serverUrl } from './server-config.ts'
 import type { Credential } from './store.ts'
 import { TokenEndpoint, TokenRefusal } from './tokens.ts'
@@ -62,7 +63,7 @@ export class Connect {
     const usual = challenge.scope?.split(/\s+/) ?? oauth?.scopes ?? discovered.scopesSupported ?? []
     const asked = held && held.issuer === issuer.issuer ? words(held.scopes_asked) : []
     const offline = supported?.includes('offline_access') ? ['offline_access'] : []
-    const scopes = [...new Set([...asked, ...usual, ...wanted.scopes, ...offline])]
+    const scopes = distinctScopes([...wanted.scopes, ...offline, ...usual, ...asked])
     const redirectUri = `${wanted.baseUrl}${CALLBACK}`
     const place = { redirectUri, document: this.#document(wanted.baseUrl) }
     const client = await this.#broker.clients.of(fetch, issuer, place, oauth ?? {})
@@ -119,7 +120,8 @@ export class Connect {
     const { issuer, client, redirectUri, verifier, resource } = flow
     const checked = this.#checked(flow, parameters)
     // Whoever may no longer use the server signs in there no more.
-    if (!(await registry.server(actor, flow.serverId))) throw error('flow_unknown', 'The server of this sign-in is gone, or you may not use it any more')
+    if (!(await registry.server(actor, flow.serverId)))
+      throw error('flow_unknown', 'The server of this sign-in is gone, or you may not use it any more')
     const fetch = fetchAround(this.#context, await states.target(flow.serverId))
     const proofKey = flow.isBound ? await newProofKey() : undefined
     const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client, proofKey)

@@ -35,11 +35,11 @@ export function fetchAround(
 }
 
 /** Ends a request after a while, also one whose answer comes byte by byte. */
-function timely(fetch: GuardedFetch): GuardedFetch {
+export function timely(fetch: GuardedFetch, mostMs = MOST_MS): GuardedFetch {
   return (url, request) => {
     const ended = new AbortController()
-    const late = new HubError('upstream_timeout', `${originOf(url)} took more than ${MOST_MS / 1_000} s to answer`)
-    setTimeout(() => ended.abort(late), MOST_MS).unref()
+    const late = new HubError('upstream_timeout', `${originOf(url)} took more than ${mostMs / 1_000} s to answer`)
+    setTimeout(() => ended.abort(late), mostMs).unref()
     return fetch(url, { ...request, signal: ended.signal })
   }
 }

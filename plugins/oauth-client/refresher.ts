@@ -1,4 +1,5 @@
 import { type CredentialTarget, HubError, type PluginContext } from 'patchbay/contract'
+import { bounded } from './bounded.ts'
 import type { Clients } from './clients.ts'
 import { fetchAround } from './reach.ts'
 import type { Credential, CredentialStore } from './store.ts'
@@ -42,7 +43,7 @@ export class Refresher {
   }
 
   noted({ id }: Credential): void {
-    this.#refreshedAt.set(id, Date.now())
+    bounded(this.#refreshedAt).set(id, Date.now())
   }
 
   /**
@@ -60,16 +61,19 @@ export class Refresher {
   /** Refreshes what is due; a token that did not end yet is used until then, whatever happens. */
   async due(): Promise<void> {
     const now = Date.now()
-    for (const credential of await this.#store.due(new Date(now).toISOString())) {
-      const used = credential.last_used_at === null ? 0 : Date.parse(credential.last_used_at)
-      const unusedUntil = Date.parse(credential.created_at) + UNUSED_MS
-      if (now - used > IN_USE_MS && now < unusedUntil) {
-        await this.#store.later(credential, new Date(unusedUntil))
-        continue
-      }
-      const server = await this.#context.states.target(credential.server_id).catch(() => undefined)
-      if (server) await this.refresh(credential, server, true).catch(() => undefined)
-    }
+    const found = await this.#store.due(new Date(now).toISOString())
+    // All at once: an issuer that is slow holds up its own users alone.
+    await Promise.all(found.map(credential => this.#due(credential, now)))
+  }
+
+  async #due(credential: Credential, now: number): Promise<void> {
+    const used = credential.last_used_at === null ? 0 : Date.parse(credential.last_used_at)
+    const unusedUntil = Date.parse(credential.created_at) + UNUSED_MS
+    if (now - used > IN_USE_MS && now < unusedUntil) return this.#store.later(credential, new Date(unusedUntil))
+    const server = await this.#context.states.target(credential.server_id).catch(() => undefined)
+    // Without it the rows behind this one would not come to their turn.
+    if (!server) return this.#store.later(credential, new Date(now + MOST_WAIT_MS))
+    await this.refresh(credential, server, true).catch(() => undefined)
   }
 
   async #refresh(given: Credential, server: Place, ahead: boolean): Promise<Credential | undefined> {
@@ -116,7 +120,7 @@ export class Refresher {
     if (!(cause instanceof HubError)) return cause
     const count = (this.#failures.get(credential.id)?.count ?? 0) + 1
     const waitMs = Math.min(LEAST_WAIT_MS * 2 ** (count - 1), MOST_WAIT_MS)
-    this.#failures.set(credential.id, { count, atMs: Date.now(), untilMs: Date.now() + waitMs, error: cause })
+    bounded(this.#failures).set(credential.id, { count, atMs: Date.now(), untilMs: Date.now() + waitMs, error: cause })
     await this.#store.later(credential, new Date(Date.now() + waitMs))
     return cause
   }
