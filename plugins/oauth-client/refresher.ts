@@ -58,7 +58,10 @@ export class Refresher {
     return work
   }
 
-  /** Refreshes what is due; a token that did not end yet is used until then, whatever happens. */
+  /**
+   * Refreshes what is due, of users who are not disabled; a token that did not end yet is used until then, whatever happens. One
+   * that is not in use is due once a week.
+   */
   async due(): Promise<void> {
     const now = Date.now()
     const found = await this.#store.due(new Date(now).toISOString())
@@ -67,13 +70,16 @@ export class Refresher {
   }
 
   async #due(credential: Credential, now: number): Promise<void> {
-    const used = credential.last_used_at === null ? 0 : Date.parse(credential.last_used_at)
-    const unusedUntil = Date.parse(credential.created_at) + UNUSED_MS
-    if (now - used > IN_USE_MS && now < unusedUntil) return this.#store.later(credential, new Date(unusedUntil))
-    const server = await this.#context.states.target(credential.server_id).catch(() => undefined)
+    const { user_id: userId, server_id: serverId, last_used_at: usedAt, created_at: createdAt } = credential
+    const unusedUntil = Date.parse(createdAt) + UNUSED_MS
+    const isUnused = now - (usedAt === null ? 0 : Date.parse(usedAt)) > IN_USE_MS
+    if (isUnused && now < unusedUntil) return this.#store.later(credential, new Date(unusedUntil))
+    if (!(await this.#context.people.actor(userId))) return this.#store.later(credential, new Date(now + UNUSED_MS))
+    const server = await this.#context.states.target(serverId).catch(() => undefined)
     // Without it the rows behind this one would not come to their turn.
     if (!server) return this.#store.later(credential, new Date(now + MOST_WAIT_MS))
-    await this.refresh(credential, server, true).catch(() => undefined)
+    const next = await this.refresh(credential, server, true).catch(() => undefined)
+    if (next && isUnused) await this.#store.later(next, new Date(now + UNUSED_MS))
   }
 
   async #refresh(given: Credential, server: Place, ahead: boolean): Promise<Credential | undefined> {

@@ -53,7 +53,7 @@ class PbPageConnections extends PbPage {
         id: 'server',
         head: t('Server'),
         cell: ({ server, for: who }) =>
-          html`${server === '' ? shownName(server) : html`<a class="nm" href=${href(`/servers/${encodeURIComponent(server)}`)}>${shownName(server)}</a>`}${
+          html`${server === '' ? shownName(server) : html`<a class="nm" href=${href(`/servers/${encodeURIComponent(server)}`)}>${server.replace('~', ' / ')}</a>`}${
             who === 'all' ? html` <span class="tag line">${t('for everybody')}</span>` : nothing
           }`,
       },
@@ -123,7 +123,7 @@ class PbPageConnections extends PbPage {
 customElements.define('pb-page-connections', PbPageConnections)
 
 function shownName(server: string): string {
-  return server === '' ? t('a server that you do not see any more') : server.replace('~', ' / ')
+  return server === '' ? t('a server that you do not see any more') : server
 }
 
 function stateWord({ state }: Connection): unknown {
