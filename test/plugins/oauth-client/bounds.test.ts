@@ -1,4 +1,5 @@
 /** Metadata and answers that are long or slow, and what is kept and shown of them. */
+import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import { timely } from '../../../plugins/oauth-client/reach.ts'
@@ -9,6 +10,7 @@ describe('long metadata', () => {
   let server: ScriptedIssuer
   let issuer: ScriptedIssuer
   let hub: Hub
+  let root: Client
   let ada: Client
   let bob: Client
   let id: string
@@ -17,7 +19,7 @@ describe('long metadata', () => {
     server = new ScriptedIssuer()
     issuer = new ScriptedIssuer()
     hub = await startHub({ env: LOOPBACK })
-    await hub.setup()
+    root = await hub.setup()
     ada = await hub.user('ada')
     bob = await hub.user('bob')
     const place = { name: 'notes', url: `${server.url}/mcp`, oauth: {}, visibility: 'public' }
@@ -81,6 +83,23 @@ describe('long metadata', () => {
     expect(items.map((one: { server: string }) => one.server)).toEqual([''])
     await bob.ok('DELETE', `/api/connections/${items[0].id}`)
     expect((await bob.ok('GET', '/api/connections')).items).toEqual([])
+  })
+
+  test('no secret of a configuration is in an answer, in the export or in the audit', async () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
+    const line = pem.split('\n')[1] ?? ''
+    const identity = { issuer: 'https://idp.example', clientId: 'hub', clientSecret: 'secret-of-the-identity' }
+    const oauth = { clientId: 'mine', clientSecret: 'secret-of-mine-1', key: pem, grant: 'id_jag', identity }
+    const made = await ada.request('POST', '/api/servers', { name: 'kept', url: `${server.url}/mcp`, oauth })
+    expect([made.status, made.json.code]).toEqual([201, undefined])
+    await ada.ok('PATCH', '/api/servers/kept', { oauth: { ...oauth, clientSecret: 'secret-of-mine-2' } })
+    const paths = ['/api/servers', '/api/servers/kept', '/api/audit', '/api/connections', '/api/logs']
+    const answers = await Promise.all(paths.map(async path => (await ada.request('GET', path)).text))
+    answers.push(made.text, (await ada.request('POST', '/api/export', {})).text, (await root.request('GET', '/api/admin/audit')).text)
+    expect(answers[0]).toContain('kept')
+    for (const secret of [line, 'secret-of-the-identity', 'secret-of-mine'])
+      expect([secret, [...answers, hub.log()].filter(text => text.includes(secret))]).toEqual([secret, []])
   })
 })
 
