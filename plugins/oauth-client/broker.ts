@@ -87,7 +87,11 @@ export class Broker implements CredentialSource {
     if (credential.version > used.version) return this.#brought(credential)
     await this.#requireSameIssuer(server, url, oauth, credential)
     const isFresh = this.refresher.sinceMs(credential) < FRESH_MS
-    if (oauth.grant !== 'code' && !isFresh) return this.#brought(await this.#acquire(server, oauth, holder, credential))
+    if (oauth.grant !== 'code') {
+      // Nobody can sign in there: the refusal stands, and the server is tried again some minutes later.
+      if (isFresh) return undefined
+      return this.#brought(await this.#acquire(server, oauth, holder, credential))
+    }
     if (credential.kept.refresh === undefined || isFresh) {
       await this.store.end(credential, 'sign_in_needed')
       throw this.#signInNeeded(server)

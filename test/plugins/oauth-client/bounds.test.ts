@@ -1,6 +1,7 @@
 /** Metadata and answers that are long or slow, and what is kept and shown of them. */
-import { generateKeyPairSync } from 'node:crypto'
+
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { generateKeyPairSync } from 'node:crypto'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import { timely } from '../../../plugins/oauth-client/reach.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
@@ -96,7 +97,11 @@ describe('long metadata', () => {
     await ada.ok('PATCH', '/api/servers/kept', { oauth: { ...oauth, clientSecret: 'secret-of-mine-2' } })
     const paths = ['/api/servers', '/api/servers/kept', '/api/audit', '/api/connections', '/api/logs']
     const answers = await Promise.all(paths.map(async path => (await ada.request('GET', path)).text))
-    answers.push(made.text, (await ada.request('POST', '/api/export', {})).text, (await root.request('GET', '/api/admin/audit')).text)
+    answers.push(
+      made.text,
+      (await ada.request('POST', '/api/export', {})).text,
+      (await root.request('GET', '/api/admin/audit')).text,
+    )
     expect(answers[0]).toContain('kept')
     for (const secret of [line, 'secret-of-the-identity', 'secret-of-mine'])
       expect([secret, [...answers, hub.log()].filter(text => text.includes(secret))]).toEqual([secret, []])

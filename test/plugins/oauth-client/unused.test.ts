@@ -55,16 +55,12 @@ test('a sign-in that was not used for a day is renewed, and then in a week; that
   await root.ok('PATCH', '/api/admin/users/bob', { disabled: true })
   await hub.stop({ keep: true })
   const before = new Date(Date.now() - 30 * DAY_MS).toISOString()
-  inDatabase((db, table) =>
-    db.run(`update ${table} set created_at = ?1, last_used_at = ?1, refresh_at = ?1`, [before]),
-  )
+  inDatabase((db, table) => db.run(`update ${table} set created_at = ?1, last_used_at = ?1, refresh_at = ?1`, [before]))
   issuer.bodies.length = 0
   hub = await startHub({ env: LOOPBACK, folder: hub.folder })
   await until(() => issuer.bodies.length > 0, { what: 'the renewal', timeoutMs: 30_000 })
   await hub.stop({ keep: true })
   expect(issuer.bodies.map(body => body.get('refresh_token'))).toEqual(['of-ada'])
-  const times = inDatabase((db, table) =>
-    db.query<{ refresh_at: string }, []>(`select refresh_at from ${table}`).all(),
-  )
+  const times = inDatabase((db, table) => db.query<{ refresh_at: string }, []>(`select refresh_at from ${table}`).all())
   for (const { refresh_at } of times) expect(Date.parse(refresh_at) - Date.now()).toBeGreaterThan(WEEK_MS - DAY_MS)
 })
