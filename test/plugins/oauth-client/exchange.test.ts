@@ -70,7 +70,7 @@ describe('the identity of a user', () => {
     server.refused.add('scripted')
     await add('machine', { grant: 'client_credentials' })
     await until(async () => (await statusOf(admin, 'machine')).state === 'offline')
-    const { reason } = await statusOf(admin, 'machine')
+    const { reason } = (await admin.ok('GET', '/api/servers/machine')).status
     expect([reason.code, reason.data?.connectUrl]).toEqual(['authorization_required', undefined])
     server.refused.delete('scripted')
     await admin.ok('POST', '/api/servers/machine/restart', {})
