@@ -7,12 +7,14 @@ import type {
   HubError,
   PluginContext,
 } from 'patchbay/contract'
+import { bounded } from './bounded.ts'
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
 import { Clients, type IssuerClient } from './clients.ts'
 import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './discovery.ts'
 import { Exchanges } from './exchange.ts'
 import type { LIMITS } from './limits.ts'
 import { newProofKey } from './proof-key.ts'
+import { fetchAround } from './reach.ts'
 import { Refresher } from './refresher.ts'
 import { type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
 import { type Credential, CredentialStore } from './store.ts'
@@ -26,7 +28,6 @@ const USE_NOTED_MS = 60_000
 /** Grants of a wider permission within this time after which it is said that they have no effect. */
 const STEP_MS = 600_000
 const MOST_STEPS = 2
-const MOST_REMEMBERED = 10_000
 
 /** The last refusal of a server. */
 interface Remembered {
@@ -86,7 +87,11 @@ export class Broker implements CredentialSource {
     if (credential.version > used.version) return this.#brought(credential)
     await this.#requireSameIssuer(server, url, oauth, credential)
     const isFresh = this.refresher.sinceMs(credential) < FRESH_MS
-    if (oauth.grant !== 'code' && !isFresh) return this.#brought(await this.#acquire(server, oauth, holder, credential))
+    if (oauth.grant !== 'code') {
+      // Nobody can sign in there: the refusal stands, and the server is tried again some minutes later.
+      if (isFresh) return undefined
+      return this.#brought(await this.#acquire(server, oauth, holder, credential))
+    }
     if (credential.kept.refresh === undefined || isFresh) {
       await this.store.end(credential, 'sign_in_needed')
       throw this.#signInNeeded(server)
@@ -172,7 +177,7 @@ export class Broker implements CredentialSource {
   ): Promise<Credential> {
     const { error } = this.#context
     const url = serverUrl(server.config) ?? new URL('about:blank')
-    const fetch = this.#context.fetchFor(server.ownerId)
+    const fetch = fetchAround(this.#context, server)
     const challenge = this.challengeOf(server.id) ?? {}
     const found = await discover(this.#context, fetch, url, challenge, { configured: oauth.issuer })
     const { issuer, resource, scopesSupported, isBound } = found
@@ -228,7 +233,7 @@ export class Broker implements CredentialSource {
     credential: Credential,
   ): Promise<void> {
     if (issuer !== undefined || grant !== 'code') return
-    const fetch = this.#context.fetchFor(server.ownerId)
+    const fetch = fetchAround(this.#context, server)
     const named = await issuersNow(this.#context, fetch, url, this.challengeOf(server.id) ?? {})
     if (!named || named.some(one => isSameIssuer(credential.issuer, one))) return
     await this.store.end(credential, 'issuer_changed')
@@ -262,7 +267,7 @@ export class Broker implements CredentialSource {
     if (status !== 401) return undefined
     const known = this.#offers.get(server.id)
     const isKnown = known !== undefined && Date.now() - known.atMs < OFFER_MS
-    const fetch = this.#context.fetchFor(server.ownerId)
+    const fetch = fetchAround(this.#context, server)
     const offered = isKnown ? known.offered : await offersSignIn(this.#context, fetch, url, bearer)
     if (!isKnown) bounded(this.#offers).set(server.id, { offered, atMs: Date.now() })
     if (offered) throw this.#signInNeeded(server)
@@ -331,11 +336,4 @@ export class Broker implements CredentialSource {
 /** The user whose sign-in a connection uses: the owner's, where the hub signs in as a client or the owner signs in for all. */
 function holderOf({ ownerId, config }: CredentialTarget, { grant }: ServerOauth, userId: string): string {
   return grant === 'client_credentials' || config.credentials === 'owner' ? ownerId : userId
-}
-
-/** A map that forgets its oldest entry before one more would be too many. */
-function bounded<V>(map: Map<string, V>): Map<string, V> {
-  const [oldest] = map.keys()
-  if (map.size >= MOST_REMEMBERED && oldest !== undefined) map.delete(oldest)
-  return map
 }

@@ -1,3 +1,5 @@
+import { readScopes } from './scopes.ts'
+
 /** The parameters of a `Bearer` or `DPoP` challenge that matter to a client (RFC 6750, RFC 9449, RFC 9728). */
 export interface BearerChallenge {
   readonly resourceMetadata?: string
@@ -20,10 +22,11 @@ export function bearerChallenge(header: string | undefined): BearerChallenge {
     const first = found.find(({ scheme }) => scheme.toLowerCase() === wanted)
     if (!first) continue
     const { parameters } = first
-    const { resource_metadata: resourceMetadata, scope, error } = parameters
+    const { resource_metadata: resourceMetadata, error } = parameters
+    const scope = readScopes(parameters.scope)?.join(' ') ?? ''
     return {
       ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
-      ...(scope === undefined || scope.trim() === '' ? {} : { scope: scope.trim() }),
+      ...(scope === '' ? {} : { scope }),
       ...(error === undefined ? {} : { error }),
       ...(wanted === 'dpop' ? { isBound: true } : {}),
     }

@@ -31,6 +31,9 @@ const METHODS: readonly ClientMethod[] = ['none', 'client_secret_post', 'client_
 /** The usual way of an issuer that lists none (RFC 8414). */
 const USUAL: readonly string[] = ['client_secret_basic']
 
+/** Longest client id that is kept, in characters. */
+const MOST_ID = 2_048
+
 /** Finds the hub's client at an issuer, and registers it where that is offered. */
 export class Clients {
   readonly #context: PluginContext<unknown>
@@ -99,7 +102,7 @@ export class Clients {
     redirectUri: string,
   ): Promise<IssuerClient> {
     const method = offeredMethod(issuer, METHODS)
-    const response = await fetch(endpoint, {
+    const asked = fetch(endpoint, {
       ...{ method: 'POST', headTimeoutMs: 10_000, idleTimeoutMs: 10_000, maxBytes: 64 * 1024 },
       headers: { 'content-type': 'application/json', accept: 'application/json' },
       body: JSON.stringify({
@@ -107,14 +110,15 @@ export class Clients {
         ...clientMetadata(redirectUri),
         token_endpoint_auth_method: method,
       }),
-    }).catch((cause: unknown) => {
-      throw unreachable(this.#context, issuer.issuer, cause)
     })
-    const text = await response.text()
+    const { status, text } = await asked
+      .then(async response => ({ status: response.status, text: await response.text() }))
+      .catch((cause: unknown) => {
+        throw unreachable(this.#context, issuer.issuer, cause)
+      })
     const answer = parsed(text)
-    const { status } = response
     if (status === 429 || status >= 500) throw unreachable(this.#context, issuer.issuer, `HTTP ${status}`)
-    if (status < 200 || status > 299 || typeof answer.client_id !== 'string') {
+    if (status < 200 || status > 299 || typeof answer.client_id !== 'string' || answer.client_id.length > MOST_ID) {
       const why = typeof answer.error === 'string' ? answer.error.slice(0, 100) : `HTTP ${status}`
       throw this.#context.error(
         'client_needed',

@@ -5,6 +5,8 @@ import { type BearerChallenge, bearerChallenge } from './challenge.ts'
 import { discover, requireCodeFlow, texts } from './discovery.ts'
 import { authorizeUrl, type Flow, Flows } from './flows.ts'
 import { newProofKey } from './proof-key.ts'
+import { fetchAround } from './reach.ts'
+import { distinctScopes } from './scopes.ts'
 import { serverOauth, serverUrl } from './server-config.ts'
 import type { Credential } from './store.ts'
 import { TokenEndpoint, TokenRefusal } from './tokens.ts'
@@ -39,16 +41,16 @@ export class Connect {
     ref: string,
     wanted: Wanted,
   ): Promise<{ readonly flow: Flow; readonly authorizeUrl: string }> {
-    const { error, states, fetchFor } = this.#context
+    const { error, states } = this.#context
     const found = await this.#context.servers.find(actor, ref)
     this.#requireRight(actor, found, wanted)
-    const url = serverUrl((await states.target(found.id)).config)
+    const before = await states.target(found.id)
+    const url = serverUrl(before.config)
     if (!url) throw error('issuer_unusable', `"${found.name}" has no address at which one could sign in`)
-    const fetch = fetchFor(found.ownerId)
+    const fetch = fetchAround(this.#context, before)
     const challenge = this.#broker.challengeOf(found.id) ?? (await challengeAt(fetch, url))
-    const before = await this.#broker.store.find(actor.userId, found.id)
-    const own = serverOauth((await states.target(found.id)).config)
-    const wishes = { configured: own?.issuer, inUse: before?.issuer }
+    const held = await this.#broker.store.find(actor.userId, found.id)
+    const wishes = { configured: serverOauth(before.config)?.issuer, inUse: held?.issuer }
     const discovered = await discover(this.#context, fetch, url, challenge, wishes)
     const { issuer, resource } = discovered
     const endpoint = requireCodeFlow(this.#context, issuer)
@@ -59,9 +61,9 @@ export class Connect {
       throw error('issuer_unusable', `"${found.name}" needs nobody to sign in: its "oauth.grant" is "${oauth.grant}"`)
     const supported = texts(issuer.scopes_supported)
     const usual = challenge.scope?.split(/\s+/) ?? oauth?.scopes ?? discovered.scopesSupported ?? []
-    const asked = before && before.issuer === issuer.issuer ? words(before.scopes_asked) : []
+    const asked = held && held.issuer === issuer.issuer ? words(held.scopes_asked) : []
     const offline = supported?.includes('offline_access') ? ['offline_access'] : []
-    const scopes = [...new Set([...asked, ...usual, ...wanted.scopes, ...offline])]
+    const scopes = distinctScopes([...wanted.scopes, ...offline, ...usual, ...asked])
     const redirectUri = `${wanted.baseUrl}${CALLBACK}`
     const place = { redirectUri, document: this.#document(wanted.baseUrl) }
     const client = await this.#broker.clients.of(fetch, issuer, place, oauth ?? {})
@@ -70,7 +72,7 @@ export class Connect {
       ...{ userId: actor.userId, serverId: found.id, server: `${found.ownerName}~${found.name}` },
       ...{ issuer, client, redirectUri, resource, scopes, sendsResource: oauth?.omitsResource !== true },
       isBound: discovered.isBound,
-      widens: before?.state === 'active',
+      widens: held?.state === 'active',
     })
     return { flow, authorizeUrl: await authorizeUrl(endpoint, flow) }
   }
@@ -85,7 +87,7 @@ export class Connect {
     // The flow stays: a link that somebody else opened neither ties an account to it nor ends it.
     if (flow.userId !== actor.userId) throw error('flow_foreign', 'Another user of the hub began this sign-in')
     try {
-      const credential = await this.#redeem(flow, parameters)
+      const credential = await this.#redeem(actor, flow, parameters)
       flow.outcome = { state: 'done' }
       if (flow.widens) this.#broker.stepped(flow.userId, flow.serverId)
       this.#context.states.credentialChanged(flow.serverId, flow.userId, 'gained')
@@ -99,32 +101,28 @@ export class Connect {
 
   /** Ends a sign-in: at the issuer where it takes that, and on the connections that use it. */
   async disconnect(actor: UserActor, id: string): Promise<void> {
-    const { error, states, registry, fetchFor } = this.#context
+    const { error, states } = this.#context
     const credential = (await this.#broker.store.of(actor.userId)).find(one => one.id === id)
     if (!credential) throw error('connection_not_found', 'You have no such connection')
     const { kept, server_id: serverId, user_id: userId } = credential
     await this.#broker.store.remove(credential)
     this.flows.end(userId, serverId)
     states.credentialChanged(serverId, userId, 'lost')
-    const server = await registry.server({ kind: 'system', purpose: 'sign-in' }, serverId)
+    const server = await states.target(serverId).catch(() => undefined)
     if (!server) return
-    const endpoint = new TokenEndpoint(
-      this.#context,
-      fetchFor(server.ownerId),
-      kept.endpoints,
-      kept.client,
-      kept.proofKey,
-    )
+    const fetch = fetchAround(this.#context, server)
+    const endpoint = new TokenEndpoint(this.#context, fetch, kept.endpoints, kept.client, kept.proofKey)
     await endpoint.revoke(kept.refresh ?? kept.access)
   }
 
-  async #redeem(flow: Flow, parameters: URLSearchParams): Promise<Credential> {
-    const { error } = this.#context
+  async #redeem(actor: UserActor, flow: Flow, parameters: URLSearchParams): Promise<Credential> {
+    const { error, registry, states } = this.#context
     const { issuer, client, redirectUri, verifier, resource } = flow
     const checked = this.#checked(flow, parameters)
-    const server = await this.#context.registry.server({ kind: 'system', purpose: 'sign-in' }, flow.serverId)
-    if (!server) throw error('flow_unknown', 'The server of this sign-in does not exist any more')
-    const fetch = this.#context.fetchFor(server.ownerId)
+    // Whoever may no longer use the server signs in there no more.
+    if (!(await registry.server(actor, flow.serverId)))
+      throw error('flow_unknown', 'The server of this sign-in is gone, or you may not use it any more')
+    const fetch = fetchAround(this.#context, await states.target(flow.serverId))
     const proofKey = flow.isBound ? await newProofKey() : undefined
     const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client, proofKey)
     try {

@@ -2,7 +2,8 @@ import type { AuthorizationServer } from 'oauth4webapi'
 import { type GuardedFetch, HubError, type JsonObject, type PluginContext } from 'patchbay/contract'
 import type { BearerChallenge } from './challenge.ts'
 import { PROOF_ALGORITHM } from './proof-key.ts'
-import { isSafe, jsonAt } from './web.ts'
+import { readScopes } from './scopes.ts'
+import { isSafe, jsonAt, MOST_ADDRESS } from './web.ts'
 
 /** The part of the context that makes errors of the plugin's codes. */
 export type Errors = Pick<PluginContext<unknown>, 'error'>
@@ -41,9 +42,7 @@ export async function discover(
   const offered = metadata ? texts(metadata.authorization_servers) : undefined
   const issuers = offered && offered.length > 0 ? offered : [server.origin]
   const wanted = configured ?? (inUse !== undefined && issuers.includes(inUse) ? inUse : issuers[0]) ?? server.origin
-  if (!isSafe(wanted, server))
-    throw error('issuer_unusable', `The issuer ${wanted} of ${server.origin} has no https address`)
-  const scopesSupported = metadata ? texts(metadata.scopes_supported) : undefined
+  const scopesSupported = metadata && readScopes(metadata.scopes_supported)
   const issuer = await issuerMetadata({ error }, fetch, wanted, server)
   const isBound = challenge.isBound === true || metadata?.dpop_bound_access_tokens_required === true
   if (isBound && !texts(issuer.dpop_signing_alg_values_supported)?.includes(PROOF_ALGORITHM))
@@ -98,15 +97,16 @@ async function resourceMetadata(
     const found = await reached({ error }, place, jsonAt(fetch, place))
     if (found) return found
   }
-  if (named !== undefined) throw error('issuer_unusable', `There is no metadata at ${named}, which the server names`)
+  if (named !== undefined)
+    throw error('issuer_unusable', `There is no metadata at ${shown(named)}, which the server names`)
   return undefined
 }
 
 /** The `resource` of the metadata. Throws `resource_mismatch` unless it is the server's, its origin, or a part of its path. */
 function resourceOf({ error }: Errors, { resource }: JsonObject, server: URL): string {
   const found = typeof resource === 'string' ? URL.parse(resource) : null
-  if (typeof resource !== 'string' || !found || !covers(resource, server))
-    throw error('resource_mismatch', `The metadata of ${canonical(server)} is of ${JSON.stringify(resource)}`)
+  if (typeof resource !== 'string' || resource.length > MOST_ADDRESS || !found || !covers(resource, server))
+    throw error('resource_mismatch', `The metadata of ${canonical(server)} is of ${shown(resource)}`)
   return resource
 }
 
@@ -131,18 +131,47 @@ export async function issuerMetadata(
   issuer: string,
   server: URL,
 ): Promise<AuthorizationServer> {
+  if (!isSafe(issuer, server))
+    throw error('issuer_unusable', `The issuer ${shown(issuer)} of ${server.origin} has no https address`)
   for (const place of issuerPlaces(issuer)) {
     const found = await reached({ error }, issuer, jsonAt(fetch, place))
     if (!found) continue
     if (!isSameIssuer(found.issuer, issuer))
-      throw error('issuer_mismatch', `The metadata of ${issuer} is of the issuer ${JSON.stringify(found.issuer)}`)
-    for (const member of ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'])
+      throw error('issuer_mismatch', `The metadata of ${issuer} is of the issuer ${shown(found.issuer)}`)
+    for (const member of ENDPOINTS)
       if (found[member] !== undefined && !isSafe(found[member], server))
         throw error('issuer_unusable', `The ${member} of ${issuer} is no https address`)
     if (found.token_endpoint === undefined) throw error('issuer_unusable', `${issuer} names no token endpoint`)
-    return found as unknown as AuthorizationServer
+    return readMembers(found)
   }
   throw error('issuer_unusable', `There is no metadata of an authorization server at ${issuer}`)
+}
+
+/** The members that the hub reads, of which sign-ins under way are kept; of lists only what it looks for. */
+function readMembers(found: JsonObject): AuthorizationServer {
+  const read: Record<string, unknown> = {}
+  for (const member of ['issuer', ...ENDPOINTS]) if (found[member] !== undefined) read[member] = found[member]
+  for (const member of FLAGS) if (found[member] === true) read[member] = true
+  for (const [member, wanted] of Object.entries(LISTS)) {
+    const listed = texts(found[member])
+    if (listed) read[member] = wanted.filter(one => listed.includes(one))
+  }
+  return read as unknown as AuthorizationServer
+}
+
+const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint']
+const FLAGS = ['client_id_metadata_document_supported', 'authorization_response_iss_parameter_supported']
+const LISTS: Readonly<Record<string, readonly string[]>> = {
+  scopes_supported: ['offline_access'],
+  code_challenge_methods_supported: ['S256'],
+  dpop_signing_alg_values_supported: [PROOF_ALGORITHM],
+  token_endpoint_auth_methods_supported: ['none', 'client_secret_post', 'client_secret_basic', 'private_key_jwt'],
+}
+
+/** A value of somebody else's metadata, for a message. */
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing'
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text
 }
 
 /** Throws `pkce_unsupported` unless the issuer lists `S256`, and `issuer_unusable` without an authorization endpoint. */

@@ -1,5 +1,7 @@
-import { HubError, type PluginContext } from 'patchbay/contract'
+import { type CredentialTarget, HubError, type PluginContext } from 'patchbay/contract'
+import { bounded } from './bounded.ts'
 import type { Clients } from './clients.ts'
+import { fetchAround } from './reach.ts'
 import type { Credential, CredentialStore } from './store.ts'
 import { UNUSED_MS } from './store.ts'
 import { TokenEndpoint, TokenRefusal } from './tokens.ts'
@@ -11,7 +13,7 @@ const MOST_WAIT_MS = 300_000
 const IN_USE_MS = 24 * 3_600_000
 
 /** The server of a sign-in, as far as a refresh needs it. */
-type Place = { readonly id: string; readonly ownerId: string; readonly config: { readonly oauth?: unknown } }
+type Place = Pick<CredentialTarget, 'ownerId' | 'config'>
 
 interface Failure {
   readonly count: number
@@ -41,7 +43,7 @@ export class Refresher {
   }
 
   noted({ id }: Credential): void {
-    this.#refreshedAt.set(id, Date.now())
+    bounded(this.#refreshedAt).set(id, Date.now())
   }
 
   /**
@@ -56,19 +58,28 @@ export class Refresher {
     return work
   }
 
-  /** Refreshes what is due; a token that did not end yet is used until then, whatever happens. */
+  /**
+   * Refreshes what is due, of users who are not disabled; a token that did not end yet is used until then, whatever happens. One
+   * that is not in use is due once a week.
+   */
   async due(): Promise<void> {
     const now = Date.now()
-    for (const credential of await this.#store.due(new Date(now).toISOString())) {
-      const used = credential.last_used_at === null ? 0 : Date.parse(credential.last_used_at)
-      const unusedUntil = Date.parse(credential.created_at) + UNUSED_MS
-      if (now - used > IN_USE_MS && now < unusedUntil) {
-        await this.#store.later(credential, new Date(unusedUntil))
-        continue
-      }
-      const server = await this.#context.registry.server({ kind: 'system', purpose: 'sign-in' }, credential.server_id)
-      if (server) await this.refresh(credential, server, true).catch(() => undefined)
-    }
+    const found = await this.#store.due(new Date(now).toISOString())
+    // All at once: an issuer that is slow holds up its own users alone.
+    await Promise.all(found.map(credential => this.#due(credential, now)))
+  }
+
+  async #due(credential: Credential, now: number): Promise<void> {
+    const { user_id: userId, server_id: serverId, last_used_at: usedAt, created_at: createdAt } = credential
+    const unusedUntil = Date.parse(createdAt) + UNUSED_MS
+    const isUnused = now - (usedAt === null ? 0 : Date.parse(usedAt)) > IN_USE_MS
+    if (isUnused && now < unusedUntil) return this.#store.later(credential, new Date(unusedUntil))
+    if (!(await this.#context.people.actor(userId))) return this.#store.later(credential, new Date(now + UNUSED_MS))
+    const server = await this.#context.states.target(serverId).catch(() => undefined)
+    // Without it the rows behind this one would not come to their turn.
+    if (!server) return this.#store.later(credential, new Date(now + MOST_WAIT_MS))
+    const next = await this.refresh(credential, server, true).catch(() => undefined)
+    if (next && isUnused) await this.#store.later(next, new Date(now + UNUSED_MS))
   }
 
   async #refresh(given: Credential, server: Place, ahead: boolean): Promise<Credential | undefined> {
@@ -80,7 +91,7 @@ export class Refresher {
     if (failed && Date.now() < (ahead ? failed.untilMs : failed.atMs + LEAST_WAIT_MS)) throw failed.error
     if (refresh === undefined) return undefined
     const { kept, resource } = credential
-    const fetch = this.#context.fetchFor(server.ownerId)
+    const fetch = fetchAround(this.#context, server)
     const endpoint = new TokenEndpoint(this.#context, fetch, kept.endpoints, kept.client, kept.proofKey)
     try {
       const tokens = await endpoint.refresh(refresh, omitsResource(server) ? undefined : resource)
@@ -115,7 +126,7 @@ export class Refresher {
     if (!(cause instanceof HubError)) return cause
     const count = (this.#failures.get(credential.id)?.count ?? 0) + 1
     const waitMs = Math.min(LEAST_WAIT_MS * 2 ** (count - 1), MOST_WAIT_MS)
-    this.#failures.set(credential.id, { count, atMs: Date.now(), untilMs: Date.now() + waitMs, error: cause })
+    bounded(this.#failures).set(credential.id, { count, atMs: Date.now(), untilMs: Date.now() + waitMs, error: cause })
     await this.#store.later(credential, new Date(Date.now() + waitMs))
     return cause
   }

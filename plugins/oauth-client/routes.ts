@@ -3,15 +3,15 @@ import { z } from 'zod'
 import type { Broker } from './broker.ts'
 import { clientMetadata } from './clients.ts'
 import { CALLBACK, type Connect, DOCUMENT } from './connect.ts'
-import { serverOauth } from './server-config.ts'
+import { MOST_SCOPES, SCOPE } from './scopes.ts'
+import { serverOauth, serverUrl } from './server-config.ts'
 import type { Credential } from './store.ts'
 
 const TAG = 'connections'
-const SYSTEM = { kind: 'system', purpose: 'sign-in' } as const
 
 const connection = z.object({
   id: z.string(),
-  server: z.string().meta({ description: 'Its owner and name.' }),
+  server: z.string().meta({ description: 'Its owner and name; empty for one that you may not see any more.' }),
   serverId: z.string(),
   issuer: z.string(),
   resource: z.string(),
@@ -36,11 +36,11 @@ const exampleConnection = {
   ...{ resource: 'https://mcp.example.com/mcp', clientId: 'c1', scopes: ['read'], for: 'self', state: 'active' },
   ...{ expiresAt: '2026-11-24T10:30:00.000Z', createdAt: '2026-11-24T09:30:00.000Z' },
 }
-const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/)
+const scope = z.string().regex(SCOPE)
 
 /** Adds the routes of sign-ins at servers. */
 export function addRoutes(context: PluginContext<unknown>, broker: Broker, connect: Connect): void {
-  const { routes, registry } = context
+  const { routes, registry, states } = context
 
   routes.add({
     ...{ method: 'POST', path: '/api/servers/{ref}/connect', whole: true, access: 'user', tag: TAG },
@@ -50,7 +50,7 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
       for: z.enum(['self', 'all']).default('self').meta({ description: '`all`: for everybody, by the owner alone.' }),
       scopes: z
         .array(scope)
-        .max(100)
+        .max(MOST_SCOPES)
         .default([])
         .meta({ description: 'Permissions to ask for besides the usual ones.' }),
     }),
@@ -87,7 +87,7 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
     answers: { 200: { description: 'The connection', schema: connection, example: exampleConnection } },
     audit: 'finish',
     async handle({ actor, body: { url } }) {
-      return { body: await shown(await connect.finish(actor, url)) }
+      return { body: await shown(await connect.finish(actor, url), actor) }
     },
   })
 
@@ -126,7 +126,7 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
       },
     },
     async handle({ actor }) {
-      const items = await Promise.all((await broker.store.of(actor.userId)).map(shown))
+      const items = await Promise.all((await broker.store.of(actor.userId)).map(one => shown(one, actor)))
       return { body: { items, wanting: await wantingOf(actor, items) } }
     },
   })
@@ -142,9 +142,13 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
           ...{ server: z.string(), name: z.string(), owner: z.string() },
           own: z.boolean().meta({ description: 'True when the server is yours.' }),
           for: z.enum(['self', 'all']),
+          host: z
+            .string()
+            .optional()
+            .meta({ description: 'Where the sign-in is used; absent where you cannot begin one.' }),
           connection: connection.optional(),
         }),
-        example: { server: 'ada~notes', name: 'notes', owner: 'ada', own: true, for: 'self' },
+        example: { server: 'ada~notes', name: 'notes', owner: 'ada', own: true, for: 'self', host: 'mcp.example.com' },
       },
       404: { description: 'server_not_found' },
     },
@@ -157,7 +161,16 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
         ...{ server: `${owner}~${name}`, name, owner, own: ownerId === actor.userId },
         for: config.credentials === 'owner' ? ('all' as const) : ('self' as const),
       }
-      return { body: { ...body, ...(own ? { connection: await shown(own) } : {}) } }
+      const mayBegin = body.own || (body.for === 'self' && serverOauth(config) !== undefined)
+      const target = mayBegin ? await states.target(id).catch(() => undefined) : undefined
+      const host = target && serverUrl(target.config)?.host
+      return {
+        body: {
+          ...body,
+          ...(host === undefined ? {} : { host }),
+          ...(own ? { connection: await shown(own, actor) } : {}),
+        },
+      }
     },
   })
 
@@ -196,8 +209,8 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
     },
   })
 
-  async function shown(credential: Credential) {
-    const server = await registry.server(SYSTEM, credential.server_id)
+  async function shown(credential: Credential, actor: UserActor) {
+    const server = await registry.server(actor, credential.server_id)
     return {
       id: credential.id,
       server: server ? `${server.ownerName}~${server.name}` : '',

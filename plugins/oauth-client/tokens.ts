@@ -18,6 +18,7 @@ import { signingKey } from './client-key.ts'
 import { type IssuerClient, unreachable } from './clients.ts'
 import type { Errors } from './discovery.ts'
 import { proofsOf } from './proof-key.ts'
+import { readScopes } from './scopes.ts'
 
 /** Most characters of a token. */
 const MOST_TOKEN = 16 * 1024
@@ -198,10 +199,10 @@ export function readTokens(
 }
 
 function restOf({ scope, expires_in }: Readonly<Record<string, unknown>>): Pick<Tokens, 'scope' | 'expiresIn'> {
-  const granted = textOf(scope)
+  const granted = readScopes(textOf(scope))
   const expiresIn = Number(expires_in)
   return {
-    ...(granted === undefined ? {} : { scope: granted }),
+    ...(granted === undefined ? {} : { scope: granted.join(' ') }),
     ...(Number.isFinite(expiresIn) && expiresIn > 0 ? { expiresIn } : {}),
   }
 }

@@ -2,11 +2,13 @@ import { type GuardedFetch, HubError, isJsonObject, type JsonObject } from 'patc
 
 /** Limits of one request to an issuer, or for metadata. */
 const REQUEST = { headTimeoutMs: 10_000, idleTimeoutMs: 10_000, maxBytes: 256 * 1024 } as const
+/** Longest address that is kept, in characters. */
+export const MOST_ADDRESS = 2_048
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/
 
-/** True for an address at which tokens may travel: https, or http on loopback where the server is on loopback too. */
+/** True for an address at which tokens may travel: https, or http on loopback where the server is on loopback too. Long ones are not. */
 export function isSafe(address: unknown, server: URL): address is string {
-  const url = typeof address === 'string' ? URL.parse(address) : null
+  const url = typeof address === 'string' && address.length <= MOST_ADDRESS ? URL.parse(address) : null
   if (url?.username !== '' || url.password !== '' || url.hash !== '') return false
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url) && isLoopback(server))
 }

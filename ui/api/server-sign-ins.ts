@@ -7,7 +7,7 @@ export type ConnectionFor = 'self' | 'all'
 /** A sign-in of the user at a server. */
 export interface Connection {
   readonly id: string
-  /** Owner and name, such as `ann~notes`. */
+  /** Owner and name, such as `ann~notes`; empty for a server that the user may not see any more. */
   readonly server: string
   readonly serverId: string
   readonly issuer: string
@@ -31,6 +31,8 @@ export interface ConnectPlace {
   readonly owner: string
   readonly own: boolean
   readonly for: ConnectionFor
+  /** Where the sign-in is used; absent where the user cannot begin one. */
+  readonly host?: string
   readonly connection?: Connection
 }
 

@@ -66,6 +66,18 @@ describe('the identity of a user', () => {
     })
   })
 
+  test('a server that refuses new tokens leads nobody to a page, since nobody can sign in there', async () => {
+    server.refused.add('scripted')
+    await add('machine', { grant: 'client_credentials' })
+    await until(async () => (await statusOf(admin, 'machine')).state === 'offline')
+    const { reason } = (await admin.ok('GET', '/api/servers/machine')).status
+    expect([reason.code, reason.data?.connectUrl]).toEqual(['authorization_required', undefined])
+    server.refused.delete('scripted')
+    await admin.ok('POST', '/api/servers/machine/restart', {})
+    await online(admin, ['machine'])
+    expect(await callText(await admin.mcp('/mcp/machine'), 'whoami')).toBe('by-identity')
+  })
+
   test.each([
     [
       'a provider that a server names',

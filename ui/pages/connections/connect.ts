@@ -46,13 +46,14 @@ export class PbConnectServer extends PbElement {
   }
 
   #form(place: ConnectPlace): unknown {
-    const { name, owner, own, connection } = place
+    const { name, owner, own, host, connection } = place
     const isDone = connection?.state === 'active'
     return html`<form class="stack l" @submit=${(event: SubmitEvent) => this.#begin(event, place)}>
       <h1 tabindex="-1">${t('Sign in at “{name}”', { name })}</h1>
       ${own ? nothing : html`<p class="s q">${t('A server of {owner}.', { owner })}</p>`}
       ${isDone ? html`<div class="callout ok" role="status">${icon('circle-check')}<p>${t('You are signed in there. Sign in again to give it a wider permission, or to be somebody else there.')}</p></div>` : nothing}
       ${own ? this.#who(place) : html`<p>${t('Your calls then carry your own sign-in, which nobody else uses.')}</p>`}
+      ${host === undefined ? nothing : html`<p>${t('The sign-in is used at {host}, whoever asks you for it. Sign in only if you trust that host.', { host })}</p>`}
       ${this.error ? errorState(this.error) : nothing}
       <div class="row wrap end"><a class="btn big" href=${href(`/servers/${encodeURIComponent(place.server)}`)}>${t('To the server')}</a>
         <button type="submit" class="btn pri big" ?disabled=${this.busy}>${isDone ? t('Sign in again') : t('Sign in')}</button></div></form>`

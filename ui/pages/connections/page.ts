@@ -53,7 +53,7 @@ class PbPageConnections extends PbPage {
         id: 'server',
         head: t('Server'),
         cell: ({ server, for: who }) =>
-          html`<a class="nm" href=${href(`/servers/${encodeURIComponent(server)}`)}>${server.replace('~', ' / ')}</a>${
+          html`${server === '' ? shownName(server) : html`<a class="nm" href=${href(`/servers/${encodeURIComponent(server)}`)}>${server.replace('~', ' / ')}</a>`}${
             who === 'all' ? html` <span class="tag line">${t('for everybody')}</span>` : nothing
           }`,
       },
@@ -73,8 +73,8 @@ class PbPageConnections extends PbPage {
       {
         ...{ id: 'acts', head: t('Actions'), quiet: true, class: 'full' },
         cell: connection =>
-          html`<span class="row end"><a class="btn sm" href=${href(connectPath(connection.serverId))} aria-label=${t('Sign in again at {name}', { name: connection.server })}>${t('Sign in again')}</a><button
-            type="button" class="btn bad sm" ?disabled=${!live.reachable} aria-label=${t('Sign out at {name}', { name: connection.server })} @click=${() => void this.#end(connection)}>${icon('unplug')}${t('Sign out')}</button></span>`,
+          html`<span class="row end"><a class="btn sm" href=${href(connectPath(connection.serverId))} aria-label=${t('Sign in again at {name}', { name: shownName(connection.server) })}>${t('Sign in again')}</a><button
+            type="button" class="btn bad sm" ?disabled=${!live.reachable} aria-label=${t('Sign out at {name}', { name: shownName(connection.server) })} @click=${() => void this.#end(connection)}>${icon('unplug')}${t('Sign out')}</button></span>`,
       },
     ]
   }
@@ -108,11 +108,12 @@ class PbPageConnections extends PbPage {
     const text = t(
       'Your calls of this server are refused until you sign in again. The issuer is told, if it takes that.',
     )
-    const title = t('Sign out at {name}?', { name: server })
+    const name = shownName(server)
+    const title = t('Sign out at {name}?', { name })
     if (!(await confirmed({ title, action: t('Sign out'), text }))) return
     try {
       await connectionsApi.end(id)
-      toast(t('You are signed out at {name}', { name: server }))
+      toast(t('You are signed out at {name}', { name }))
       await this.#list.reload()
     } catch (error) {
       toast(errorText(asApiError(error)))
@@ -120,6 +121,10 @@ class PbPageConnections extends PbPage {
   }
 }
 customElements.define('pb-page-connections', PbPageConnections)
+
+function shownName(server: string): string {
+  return server === '' ? t('a server that you do not see any more') : server
+}
 
 function stateWord({ state }: Connection): unknown {
   if (state === 'active') return html`<span class="row">${icon('circle-check')}${t('signed in')}</span>`

@@ -8,6 +8,9 @@ export const connections: Readonly<Record<string, string>> = {
     '您已在该服务器登录。如需授予更大的权限或换用其他身份，请重新登录。',
   'Your calls then carry your own sign-in, which nobody else uses.':
     '此后您的调用会带上您自己的登录，其他人不会使用它。',
+  'The sign-in is used at {host}, whoever asks you for it. Sign in only if you trust that host.':
+    '无论由谁要求，此登录都会用于 {host}。仅在您信任该主机时登录。',
+  'a server that you do not see any more': '您已无法看到的服务器',
   'To the server': '前往服务器',
   'Sign in again': '重新登录',
   'Who signs in?': '由谁登录？',
