@@ -265,7 +265,7 @@ const ASTRAY: Readonly<Record<string, readonly [body: (n: number) => object, cod
     'redirect_blocked',
   ],
   'a redirect of an SSE server': [n => ({ url: guided(`/redirect/${n}`), type: 'sse' }), 'redirect_blocked'],
-  'the "endpoint" of an SSE server': [n => ({ url: guided(`/sse/${n}`), type: 'sse' }), 'upstream_protocol'],
+  'the "endpoint" of an SSE server': [n => ({ url: guided(`/sse/${n}`), type: 'sse' }), 'upstream_http_error'],
   'a redirect of an OpenAPI document': [n => ({ openapi: { url: guided(`/redirect/${n}`) } }), 'redirect_blocked'],
   'the second redirect of an OpenAPI document': [n => ({ openapi: { url: guided(`/hops/${n}`) } }), 'redirect_blocked'],
   'a $ref of an OpenAPI document': [n => ({ openapi: { url: guided(`/ref/${n}`) } }), 'openapi_external_ref'],

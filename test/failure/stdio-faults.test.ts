@@ -201,8 +201,8 @@ for (const [name, count, ...said] of CUT.filter(([each]) => CATALOGUES.includes(
 test('tools in a form that MCP does not know cost nobody the tools of the others in the group', async () => {
   await admin.ok('POST', '/api/groups', { name: 'beside', members: ['good', 'malformed'] })
   const names = await toolNames(await admin.mcp('/mcp/beside'))
-  expect(names).toEqual(expect.arrayContaining(['echo', 'quick', 'odd_0', 'odd_1', 'odd_2', 'odd_3', 'odd_7']))
-  for (const name of ['odd_4', 'odd_5', 'odd_6']) expect(names).not.toContain(name)
+  expect(names).toEqual(expect.arrayContaining(['echo', 'quick', 'odd_0', 'odd_1', 'odd_2', 'odd_3', 'odd_5', 'odd_7']))
+  for (const name of ['odd_4', 'odd_6']) expect(names).not.toContain(name)
   const { warnings } = await admin.ok('GET', '/api/servers/malformed/tools')
   expect(JSON.stringify(warnings)).toContain('the tool \\"odd_6\\" is left out')
 }, 120_000)

@@ -105,6 +105,9 @@ export const REFUSED: readonly (readonly [what: string, document: unknown, said:
   ['json: a server twice', inMap(`"a": {${URL_MEMBER}}, "a": {${URL_MEMBER}}`), /twice/],
   ['json: a section of a hub twice', `{"users": [], "mcpServers": {}, "users": [{"username": "eve"}]}`, /twice/],
   ['json: a server of Zed twice', `{"context_servers": {"a": {${URL_MEMBER}}, "a": {${URL_MEMBER}}}}`, /twice/],
+  ['only carriage returns', 'extra:\r  x:\r    type: stdio\r    cmd: x\r', /names no server/],
+  ['yaml of another program', 'services: {x: {image: y}}', /names no server/],
+  ['toml of another program', 'services = { x = "y" }', /names no server/],
   ['json: a forbidden key', inMap(`"a": {${URL_MEMBER}, "__proto__": {"command": "x"}}`), /__proto__/],
   ['json: a forbidden name', inMap(`"__proto__": {${URL_MEMBER}}`), /__proto__/],
   ['json: brackets', inMap(`"a": ${'['.repeat(500 * KIB)}${']'.repeat(500 * KIB)}`), /nested/],
@@ -118,7 +121,6 @@ export const REFUSED: readonly (readonly [what: string, document: unknown, said:
   ['json: a million texts', `[${times(1_000_000, () => '"a"', ',')}]`, /members/],
   ['json: a text and no end', `{"mcpServers": {"a": {"command": "${'x'.repeat(1_024 * KIB)}`, /JSON/],
   ['json: text in UTF-16', utf16(inMap(`"a": {${URL_MEMBER}}`)), /./],
-  ['json: a NUL outside of a text', `\0${inMap(`"a": {${URL_MEMBER}}`)}`, /./],
   ['json: a number without end', `{"mcpServers": {"a": {"timeout": ${'9'.repeat(1_024 * KIB)}`, /JSON/],
   [
     'a hundred thousand servers as JSON',
@@ -146,7 +148,6 @@ export const REFUSED: readonly (readonly [what: string, document: unknown, said:
     },
     /keys that lead/,
   ],
-  ['a forbidden key as JSON', { context_servers: { a: { command: 'x', constructor: 1 } } }, /constructor/],
   ['blank lines', `x${'\n'.repeat(250 * KIB)}x`, /./],
   ['lines of blanks', `x${' \t\n'.repeat(80 * KIB)}x`, /./],
   ['lines of brackets and blanks', `x\n${`[${' '.repeat(7)}\n`.repeat(25 * KIB)}x`, /./],
@@ -154,22 +155,12 @@ export const REFUSED: readonly (readonly [what: string, document: unknown, said:
 
 /** Each server in these is invalid, so that an import creates nothing. */
 export const INVALID: readonly (readonly [what: string, document: unknown])[] = [
-  ['yaml: names of prototypes', 'extensions:\n  __proto__: {type: stdio, cmd: x}\n'],
   ['yaml: a type that every object has', goose('    type: constructor\n    cmd: x\n')],
   ['yaml: no number', goose('    type: stdio\n    cmd: x\n    timeout: .nan\n')],
   ['yaml: without end', goose('    type: stdio\n    cmd: x\n    timeout: .inf\n')],
   ['yaml: a merge key', goose('    type: stdio\n    <<: {cmd: x}\n')],
   ['yaml: a number as a program', goose('    type: stdio\n    cmd: 1\n')],
   ['yaml: a list as a switch', goose('    type: stdio\n    cmd: x\n    enabled: [true]\n')],
-  ['yaml: a text in place of variables', goose('    type: stdio\n    cmd: x\n    envs: A=1\n')],
-  ['toml: a text in place of variables', codex('command = "x"\nenv = "A=1"\n')],
-  ['toml: a list in place of headers', codex('url = "https://never.example"\nhttp_headers = ["A: 1"]\n')],
-  ['json: a list in place of variables, in Zed', { context_servers: { a: { command: 'x', env: ['A=1'] } } }],
-  [
-    'json: a text in place of headers, in MetaMCP',
-    { serverDefaults: {}, mcpServers: { a: { url: 'https://never.example', headers: 'A: 1' } } },
-  ],
-  ['toml: names of prototypes', '[mcp_servers.__proto__]\ncommand = "x"\n'],
   ['toml: no number', codex('command = "x"\ntool_timeout_sec = nan\n')],
   ['toml: without end', codex('command = "x"\ntool_timeout_sec = inf\n')],
   ['toml: a huge integer', codex('command = "x"\ntool_timeout_sec = 99999999999999999999999999\n')],
@@ -179,15 +170,40 @@ export const INVALID: readonly (readonly [what: string, document: unknown])[] = 
   ['json: half a character in a value', inMap('"a": {"command": "x\\ud800"}')],
   ['json: a number in place of a text', inMap('"a": {"command": 1e400}')],
   ['json: a long program', inMap(`"a": {"command": "${'x'.repeat(900 * KIB)}"}`)],
-  ['only carriage returns', 'extra:\r  x:\r    type: stdio\r    cmd: x\r'],
-  ['yaml of another program', 'services: {x: {image: y}}'],
-  ['toml of another program', 'services = { x = "y" }'],
   ['a command line of two lines', 'npx a\rnpx b'],
 ]
 
 /** Documents whose servers are read despite unusual parts. */
 export const READ: readonly (readonly [what: string, document: unknown, bodies: object])[] = [
   ['yaml: a byte order mark', `\ufeff${goose('    type: stdio\n    cmd: x\n')}`, { x: { command: 'x' } }],
+  ['yaml: names of prototypes', 'extensions:\n  __proto__: {type: stdio, cmd: x}\n', { server: { command: 'x' } }],
+  [
+    'yaml: a text in place of variables',
+    goose('    type: stdio\n    cmd: x\n    envs: A=1\n'),
+    { x: { command: 'x', env: { A: '1' } } },
+  ],
+  [
+    'toml: a text in place of variables',
+    codex('command = "x"\nenv = "A=1"\n'),
+    { x: { command: 'x', env: { A: '1' } } },
+  ],
+  [
+    'toml: a list in place of headers',
+    codex('url = "https://never.example"\nhttp_headers = ["A: 1"]\n'),
+    { x: { url: 'https://never.example', headers: { A: '1' } } },
+  ],
+  [
+    'json: a list in place of variables, in Zed',
+    { context_servers: { a: { command: 'x', env: ['A=1'] } } },
+    { a: { command: 'x', env: { A: '1' } } },
+  ],
+  [
+    'json: a text in place of headers, in MetaMCP',
+    { serverDefaults: {}, mcpServers: { a: { url: 'https://never.example', headers: 'A: 1' } } },
+    { a: { url: 'https://never.example', headers: { A: '1' } } },
+  ],
+  ['toml: names of prototypes', '[mcp_servers.__proto__]\ncommand = "x"\n', { server: { command: 'x' } }],
+  ['json: a NUL before it', `\0${inMap(`"a": {${URL_MEMBER}}`)}`, { a: { url: 'https://never.example/mcp' } }],
   ['yaml: only carriage returns', 'extensions:\r  x:\r    type: stdio\r    cmd: x\r', { x: { command: 'x' } }],
   ['yaml: carriage returns', 'extensions:\r\n  x:\r\n    type: stdio\r\n    cmd: x\r\n', { x: { command: 'x' } }],
   [

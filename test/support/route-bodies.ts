@@ -206,6 +206,13 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
   'PATCH /api/admin/oauth/clients/{id}': [
     growth('addresses', [500, 9_000], n => ({ redirectUris: many(n, at => `https://c.example/${at}`) })),
   ],
+  'POST /api/auth/reset': [
+    growth('a long code', [500, 900_000], n => ({
+      token: 't',
+      newPassword: 'p',
+      secondFactor: { code: 'c'.repeat(n) },
+    })),
+  ],
   'POST /api/servers/{ref}/connect': [
     growth('scopes', [50, 9_000], n => ({ scopes: many(n, at => `s${at}`) })),
     growth('a long scope', [200, 900_000], n => ({ scopes: ['s'.repeat(n)] })),

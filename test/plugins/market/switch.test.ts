@@ -63,7 +63,7 @@ describe('switched off in a running hub', () => {
     const words = [...without.matchAll(/\w*market\w*/gi)].map(([word]) => word)
     expect([...new Set(words)].sort()).toEqual(['marketEnabled', 'marketOffline', 'marketSourcesOff', 'marketUsers'])
     expect(without).not.toContain('template_unusable')
-    expect((await admin.ok('GET', '/api/plugins/pages')).built).toEqual([])
+    expect((await admin.ok('GET', '/api/plugins/pages')).built).not.toContain('market')
   })
 
   test('a server that it installed runs on, without the template that nobody can read; what adds sources waits', async () => {
@@ -78,7 +78,7 @@ describe('switched off in a running hub', () => {
   test('switched on again it is as before, with the templates of its servers', async () => {
     await switched(true)
     expect((await admin.request('GET', '/api/openapi.json')).text).toBe(before.document)
-    expect((await admin.ok('GET', '/api/plugins/pages')).built).toEqual(['market'])
+    expect((await admin.ok('GET', '/api/plugins/pages')).built).toContain('market')
     expect((await admin.ok('GET', '/api/servers/notes')).template).toEqual(before.template)
     const [source] = (await admin.ok('GET', '/api/market/sources')).items
     expect(source).toMatchObject({ id: 'bundled', state: 'ready' })

@@ -52,6 +52,16 @@ describe('long metadata', () => {
     expect(connection.scopes).toEqual(['read'])
   })
 
+  test('a token of over 16 KiB is not kept', async () => {
+    describes({})
+    issuer.token = () => Response.json({ access_token: 'x'.repeat(17_000), token_type: 'Bearer' })
+    const back = await fetch((await begin(bob)).json.authorizeUrl, { redirect: 'manual' })
+    const finished = await bob.request('POST', '/api/connections/finish', { url: back.headers.get('location') })
+    expect([finished.status, finished.json.code]).toEqual([400, 'token_too_large'])
+    expect((await bob.ok('GET', '/api/connections')).items).toEqual([])
+    issuer.token = () => Response.json({ access_token: 'scripted', token_type: 'Bearer' })
+  })
+
   test.each([
     ['issuer', () => ({ authorization_servers: [`${issuer.url}/${'x'.repeat(100_000)}`] }), 'issuer_unusable'],
     ['resource', () => ({ resource: `${server.url}/mcp#${'x'.repeat(100_000)}` }), 'resource_mismatch'],

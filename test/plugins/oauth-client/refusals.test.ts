@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
 import { GuardedServer, Issuer, signInAt } from '../../support/issuer.ts'
-import { callText, online } from '../../support/servers.ts'
+import { callText, online, statusOf } from '../../support/servers.ts'
+import { until } from '../../support/wait.ts'
 
 describe('a sign-in', () => {
   let issuer: Issuer
@@ -150,6 +151,15 @@ describe('a sign-in', () => {
     }
     expect((await call()).data.code).toBe('scope_denied')
     server.wants = undefined
+  })
+
+  test('a server that moves away from what the user signed in for gets no token', async () => {
+    const moved = await GuardedServer.start(issuer)
+    await ada.ok('PATCH', '/api/servers/notes', { url: moved.url })
+    const reason = await until(async () => (await statusOf(ada, 'notes')).reason, { what: 'a reason' })
+    expect(reason.code).toBe('resource_changed')
+    expect(moved.calls).toEqual([])
+    await moved.stop()
   })
 })
 
