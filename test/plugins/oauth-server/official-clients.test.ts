@@ -6,6 +6,7 @@ import { Client as ClientOf1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportOf1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { type Client, type Hub, startHub, stdioFixture } from '../../support/hub.ts'
 import { MemoryProvider } from '../../support/oauth.ts'
+import { online } from '../../support/servers.ts'
 
 interface Connected {
   callTool(call: { name: string; arguments: Record<string, unknown> }): Promise<unknown>
@@ -53,6 +54,7 @@ describe.each(['', '/below/here'])('below the base path "%s"', basePath => {
     const admin = await hub.setup()
     ada = new (admin.constructor as typeof Client)(`${hub.url}`, 'admin', admin.token)
     for (const name of ['one', 'two']) await admin.ok('POST', '/api/servers', { name, ...stdioFixture('echo') })
+    await online(admin, ['one', 'two'])
     await admin.ok('POST', '/api/groups', { name: 'work', members: [{ server: 'one' }] })
   }, 60_000)
   afterAll(() => hub?.stop(), 60_000)

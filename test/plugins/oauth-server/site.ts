@@ -1,5 +1,6 @@
 import { type Client, type Hub, startHub, stdioFixture } from '../../support/hub.ts'
 import { RawOAuth } from '../../support/oauth.ts'
+import { online } from '../../support/servers.ts'
 
 /** A hub at which a client that has registered itself may sign in, and the people whom it may ask. */
 export interface Site {
@@ -16,6 +17,7 @@ export async function startSite(): Promise<Site> {
   const admin = await hub.setup()
   const [ada, eve] = [await hub.user('ada'), await hub.user('eve')]
   await admin.ok('POST', '/api/servers', { name: 'echo', visibility: 'public', ...stdioFixture('echo') })
+  await online(admin, ['echo'])
   for (const name of ['a', 'b']) await ada.ok('POST', '/api/groups', { name, members: [{ server: 'admin~echo' }] })
   return { hub, admin, ada, eve, app: await new RawOAuth(hub.url).register() }
 }
