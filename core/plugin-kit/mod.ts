@@ -25,5 +25,5 @@ export {
   refParams,
   timestamp,
 } from '../http/routes/schemas.ts'
+export { webFetch } from '../outbound/web-fetch.ts'
 export { type Draft, type Planned, plannedByReading } from '../plans/planned.ts'
-export { webFetch } from './web-fetch.ts'
