@@ -16,8 +16,8 @@ export interface AskedProof {
 export type SecondAnswer = Readonly<{ ticket: string; code: string }>
 
 /**
- * Checks a second factor of the users for whom `signIns.setSecondFactor` has set it; its id is the plugin's name. While the
- * plugin does not run, these users cannot sign in.
+ * Checks the second factor of users. `signIns.setSecondFactor` turns it on for a user. The id of the contribution is the plugin's
+ * name. While the plugin does not run, these users cannot sign in.
  */
 export interface SecondFactor {
   /** True when users of this role must have one. */

@@ -156,6 +156,7 @@ function readMembers(found: JsonObject): AuthorizationServer {
     const listed = texts(found[member])
     if (listed) read[member] = wanted.filter(one => listed.includes(one))
   }
+  // The caller has checked the issuer and the endpoints, and the rest is read by its type above.
   return read as unknown as AuthorizationServer
 }
 

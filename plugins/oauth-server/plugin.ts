@@ -40,6 +40,7 @@ export default definePlugin<OAuthServerConfig>({
   setup(context) {
     const { sealing, people } = context
     const limits = context.limits as typeof LIMITS
+    // `Fail` allows the plugin's own codes alone, and those it shares with other plugins have no data either.
     const fail: Fail = (code, message, options) => context.error(code as never, message, options)
     const tables = context.tables<OAuthTables>()
     const sealed = new SealedClients(sealing)

@@ -33,6 +33,7 @@ export default definePlugin<SignInConfig>({
   migrations: { '0001-first': first, '0002-identities': identitiesTable },
   setup(context) {
     const limits = context.limits as typeof LIMITS
+    // `Fail` allows the plugin's own codes alone, and those it shares with other plugins have no data either.
     const fail: Fail = (code, message, cause) => context.error(code as never, message, { cause })
     const tables = context.tables<SignInTables>()
     const factors = new Factors(tables, context.sealing, fail, limits.factorsPerUser)

@@ -23,7 +23,7 @@ export interface LaunchPlan {
   readonly config: JsonObject
   /** Headers of the providers, which `config` has already. */
   readonly lent: LentHeaders
-  /** The credential of the user for whom it connects. */
+  /** The credential of the connection's user. */
   readonly credential?: CarriedCredential
   /** The inline OpenAPI document for the placeholder in `config`, as UTF-8; see `withDocument`. */
   readonly document?: Uint8Array

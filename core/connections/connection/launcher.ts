@@ -74,8 +74,8 @@ export class Launcher {
   }
 
   /**
-   * Checks everything that can be rejected before a process starts or an address is dialled. `callerId`: the user for whom it
-   * connects, by default the owner. Throws HubError.
+   * Checks everything that can be rejected before a process starts or an address is dialled. `callerId`: the user
+   * whose credential the connection carries. Default: the owner. Throws HubError.
    */
   async prepare(serverId: string, effective: EffectiveServer, callerId?: string): Promise<LaunchPlan> {
     const { settings, ownerId, ownerRole, secrets } = effective

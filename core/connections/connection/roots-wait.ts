@@ -43,7 +43,7 @@ export class RootsWait {
     return this.#silentWaits >= SILENT_WAITS
   }
 
-  /** Calls `ready` when calls may be sent over the connection. `changed`: the server was told that the roots have changed. */
+  /** Calls `ready` when calls may be sent over the connection. `changed`: `notifications/roots/list_changed` was sent before. */
   hold(connection: Connection, ready: () => void, changed: boolean): void {
     this.end()
     this.#changed = changed

@@ -99,8 +99,11 @@ export class CredentialFetch {
 
   async #ask(version: number, challenge: CredentialChallenge): Promise<Answer> {
     if (this.#carried.version > version) return { carried: this.#carried }
-    if (this.#asking?.version === version) return this.#asking.promise
-    await this.#asking?.promise
+    // Nothing may come between the end of the wait and the new question: two questions at once would lose one answer.
+    while (this.#asking) {
+      if (this.#asking.version === version) return this.#asking.promise
+      await this.#asking.promise
+    }
     if (this.#carried.version > version) return { carried: this.#carried }
     const { promise, resolve } = Promise.withResolvers<Answer>()
     this.#asking = { promise, resolve, version }

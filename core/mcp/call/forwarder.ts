@@ -48,7 +48,7 @@ interface ForwarderParts {
     method: string,
     params: JsonObject | undefined,
   ) => boolean
-  /** The id of a visit to the page where a session's person signs in at a server; the session is told when that is done. */
+  /** The `elicitationId` for the sign-in of a session's user at a server. The session is notified when the sign-in is done. */
   readonly pageVisitId: (sessionId: string | undefined, serverId: string) => string
   /** Records a URL elicitation in an upstream's error; the upstream notifies of its completion later. */
   readonly recordUrlElicitation: (sessionId: string, serverId: string, elicitationId: string) => void

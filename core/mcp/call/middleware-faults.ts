@@ -38,7 +38,7 @@ export function checkResult({ method }: McpMiddleware, given: Message, result: u
   try {
     JSON.stringify(result)
   } catch (cause) {
-    throw failure(method, 'returned what is not JSON', cause)
+    throw failure(method, 'returned a value that is not JSON', cause)
   }
 }
 
@@ -53,6 +53,7 @@ export function readableRefusal(refusal: HubError, plugin: string): HubError {
     {
       cause: refusal,
       ...(hint === undefined ? {} : { hint: cutShort(hint, MOST_WORDS) }),
+      // The data of an error keep their shape when their texts are cut.
       ...(data === undefined ? {} : { data: cutTexts(data as never) }),
       ...(errors === undefined ? {} : { errors }),
       ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),

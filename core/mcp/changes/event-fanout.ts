@@ -140,7 +140,7 @@ export class UpstreamEventFanout {
     if (session) this.#elicitations.sent(session, serverId, elicitationId)
   }
 
-  /** The id of a visit to the page where a session's person signs in at a server; the same until that is done. */
+  /** The `elicitationId` for the sign-in of a session's user at a server. It stays the same until the sign-in is done. */
   pageVisitId(sessionId: string | undefined, serverId: string): string {
     const session = sessionId === undefined ? undefined : this.#parts.sessions.byKey(sessionId)
     return this.#pageVisits.idFor(session, serverId)

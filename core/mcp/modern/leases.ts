@@ -66,8 +66,8 @@ interface Pool {
 /**
  * Upstream connections for modern clients that answer server requests: a few per server and client. One call holds each
  * as long as it lasts, parked or not, since only then it is clear which client the server asks. No other client is given
- * it afterwards: the server may keep what it was told, such as the roots. Two windows of one program look like one client, so the
- * server is told with each further call that the roots may have changed.
+ * it afterwards: the server may keep the client's answers, such as the roots. Two windows of one program look like one client, so the
+ * hub sends `notifications/roots/list_changed` before each further call.
  */
 export class Leases {
   readonly #end: (serverId: string, sessionId: string) => void

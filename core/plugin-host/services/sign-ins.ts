@@ -60,7 +60,7 @@ export function pluginSignIns({ registry, auth }: SignInParts, plugin: string, i
   }
 }
 
-/** Takes back a user whom nobody can sign in as. */
+/** Removes a new user without any way to sign in. */
 async function removeMade(
   { users, audit }: SignInParts['registry'],
   plugin: string,

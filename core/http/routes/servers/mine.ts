@@ -13,7 +13,7 @@ export async function withMine(
   view: object,
 ): Promise<object> {
   if (!asksCallers(record)) return view
-  // Settings that cannot be read now are told by the status.
+  // The status already reports settings that cannot be read now.
   const mine = await credentials.standing(record.id, userId).catch(() => undefined)
   return mine ? { ...view, mine } : view
 }
