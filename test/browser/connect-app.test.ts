@@ -43,6 +43,8 @@ test('someone who is not signed in signs in first, decides, and the answer goes 
   ])
   const code = new URL(request.url()).searchParams.get('code') as string
   expect((await app.redeem(code)).body.scope).toBe('mcp:read')
+  // A tab that is closed between two sites is sometimes never reported closed.
+  await page.waitForURL(`${hub.url}/health?*`)
   await tab.close()
 })
 
