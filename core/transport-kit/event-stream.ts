@@ -35,14 +35,18 @@ export function readEvents(
   options: EventOptions = {},
 ): void {
   let failure: unknown
+  let isOver = false
   const handlers: SseHandlers = {
     event: event => {
+      // Some servers end a stream without the empty line behind the last event; another one is cut off.
+      if (isOver && !isJson(event.data)) return
       if (event.type === 'message') message(event.data)
       else options.other?.(event)
     },
     id: id => {
       // An id that is not valid in a header cannot be sent back.
-      if (id.length <= MAX_EVENT_ID_CHARACTERS && /^[\x21-\x7e][\x20-\x7e]*$/.test(id)) position.lastEventId = id
+      if (!isOver && id.length <= MAX_EVENT_ID_CHARACTERS && /^[\x21-\x7e][\x20-\x7e]*$/.test(id))
+        position.lastEventId = id
     },
     retry: milliseconds => {
       position.retryMs = Math.min(milliseconds, MAX_RETRY_MS)
@@ -62,9 +66,21 @@ export function readEvents(
       }
     },
     done: error => {
-      if (failure === undefined) done(error)
+      if (failure !== undefined) return
+      isOver = true
+      if (error === undefined) parser.push('\n\n')
+      done(error)
     },
   })
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /**

@@ -132,6 +132,11 @@ export class AnswerReader {
       tooLong: long => {
         if (!post.over) options.tooLong(post, long)
       },
+      other: ({ type, data }) => {
+        if (id === undefined || post.answered || !answersRequest(data, id)) return
+        options.deviates(`it answers in events of the type ${JSON.stringify(type.slice(0, 80))}, not "message"`)
+        message(data)
+      },
     })
   }
 

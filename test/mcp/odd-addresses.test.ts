@@ -37,8 +37,14 @@ const STREAMS: Readonly<
 
 /** Answers to a POST whose result is `json`, and a part of the warning. */
 const ANSWERS: Readonly<
-  Record<string, { readonly type?: string; readonly body: (json: string) => string; readonly warns: string }>
+  Record<string, { readonly type?: string; readonly body: (json: string) => string; readonly warns?: string }>
 > = {
+  'another-event': {
+    type: 'text/event-stream',
+    body: json => `event: response\ndata: ${json}\n\n`,
+    warns: 'events of the type "response"',
+  },
+  'no-last-line': { type: 'text/event-stream', body: json => `event: message\ndata: ${json}` },
   'no-type': { body: json => json, warns: 'no content type' },
   text: { type: 'text/plain', body: json => json, warns: 'text/plain' },
   html: { type: 'text/html; charset=utf-8', body: json => `${json}\n`, warns: 'text/html' },
@@ -56,6 +62,19 @@ const ANSWERS: Readonly<
 interface Warned extends Status {
   readonly warnings?: readonly { readonly code: string; readonly message: string }[]
 }
+
+/** Outcomes of a call in other forms than JSON-RPC and MCP have, with the words that its caller gets. */
+const OUTCOMES: Readonly<Record<string, { readonly outcome: object; readonly says: string; readonly warns: string }>> =
+  {
+    'error-text': { outcome: { error: 'The disk is full' }, says: 'The disk is full', warns: 'its errors' },
+    'error-code': { outcome: { error: { code: '-32000', message: 'No room' } }, says: 'No room', warns: 'its errors' },
+    'error-object': { outcome: { error: { reason: 'no such city' } }, says: 'no such city', warns: 'its errors' },
+    'error-message': { outcome: { error: { code: 7, message: { text: 'late' } } }, says: 'late', warns: 'its errors' },
+    'result-text': { outcome: { result: 'Sunny' }, says: 'Sunny', warns: 'its results' },
+    'result-list': { outcome: { result: [{ type: 'text', text: 'Rain' }] }, says: 'Rain', warns: 'its results' },
+  }
+/** The servers whose list of tools was asked for once, and refused. */
+const refused = new Set<string>()
 
 const streams = new Map<string, ServerResponse>()
 /** The `host` of every POST, and its credential. */
@@ -99,7 +118,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     return void response.writeHead(202).end()
   }
   const refusal = { code: -32_603, message: 'error: Internal error: Unhandled rejection' }
-  const outcome = name === 'failing' ? { error: refusal } : { result: resultOf(method) }
+  const isBusy = name === 'busy' && method === 'tools/list' && !refused.has(name)
+  if (isBusy) refused.add(name)
+  const given = method === 'tools/call' ? OUTCOMES[name]?.outcome : undefined
+  const outcome = given ?? (name === 'failing' || isBusy ? { error: refusal } : { result: resultOf(method) })
   const json = JSON.stringify({ jsonrpc: '2.0', id, ...outcome })
   if (kind === 'take' || (name === 'on-its-stream' && method !== 'initialize')) {
     response.writeHead(202).end()
@@ -126,7 +148,7 @@ beforeAll(async () => {
   const known = { era: 'legacy', session: 'shared', headers: { authorization: SECRET } }
   for (const name of [...Object.keys(STREAMS), 'lost'])
     mcpServers[`sse-${name}`] = { url: `${base}/sse/${name}`, transport: 'sse', ...known }
-  for (const name of [...Object.keys(ANSWERS), 'failing', 'on-its-stream'])
+  for (const name of [...Object.keys(ANSWERS), ...Object.keys(OUTCOMES), 'failing', 'on-its-stream', 'busy'])
     mcpServers[name] = { url: `${base}/mcp/${name}`, transport: 'streamable-http', ...known }
   hub = await startHub({ env: LOOPBACK, settings: { mcpServers } })
   admin = await hub.setup()
@@ -157,13 +179,37 @@ test('an address for messages that is not there is named in the reason', async (
 })
 
 test.each(Object.entries(ANSWERS))(
-  'an answer under a wrong content type, or without its version, is used with a warning: %s',
+  'an answer under a wrong content type, in an odd stream, or without its version, is used: %s',
   async (name, { warns }) => {
     await online(admin, [name])
     expect(await callText(await admin.mcp(`/mcp/${name}`), 'any')).toBe('here')
+    if (warns === undefined) expect(await warningOf(name)).toBeUndefined()
+    else expect(await warningOf(name)).toContain(warns)
+  },
+)
+
+test.each(Object.entries(OUTCOMES))(
+  'an error or a result in another form says to its caller what the server said: %s',
+  async (name, { says, warns }) => {
+    await online(admin, [name])
+    const client = await admin.mcp(`/mcp/${name}`)
+    const isError = name.startsWith('error')
+    const said = isError
+      ? (await failureOf(client.callTool({ name: 'any', arguments: {} }))).message
+      : await callText(client, 'any')
+    if (isError) expect(said).toContain(says)
+    else expect(said).toBe(says)
     expect(await warningOf(name)).toContain(warns)
   },
 )
+
+test('a list that the server refuses once is read again later, without a restart', async () => {
+  await online(admin, ['busy'])
+  const list = () => admin.ok('GET', '/api/servers/busy/tools')
+  await until(async () => (await list()).items.length === 1, { what: 'the tool in the list' })
+  expect(refused).toContain('busy')
+  expect((await statusOf(admin, 'busy')).reason).toBeUndefined()
+})
 
 test('a server that answers HTTP 202 and sends its answers on its own stream is used with a warning', async () => {
   const name = 'on-its-stream'

@@ -67,13 +67,23 @@ test('readMessages() reads answers in the forms that other clients read: ids as 
     expect(readMessages(`{"jsonrpc":"2.0","id":${id},"result":{}}`)[0]).toMatchObject({ id: JSON.parse(id) })
 })
 
-test('readMessages() says what is wrong with an error that no client could read', () => {
-  for (const error of [
-    '"broken"',
-    '{"message":"oops"}',
-    '{"code":"EFAIL","message":"oops"}',
-    '{"code":-1.5,"message":"oops"}',
-  ]) {
+test.each([
+  ['"broken"', { code: -32603, message: 'broken' }],
+  ['{"message":"oops"}', { code: -32603, message: 'oops' }],
+  ['{"code":"-32001","message":"oops","data":{"n":1}}', { code: -32001, message: 'oops', data: { n: 1 } }],
+  ['{"code":"EFAIL","message":"oops"}', { code: -32603, message: 'oops' }],
+  ['{"code":-1.5,"message":"oops"}', { code: -32603, message: 'oops' }],
+  ['{"code":4,"message":["a"]}', { code: 4, message: '["a"]' }],
+  ['{"code":4,"message":null}', { code: 4, message: '{"code":4,"message":null}' }],
+  ['{}', { code: -32603, message: '{}' }],
+])('readMessages() keeps what an error in another form says: %s', (error, mended) => {
+  const [message] = readMessages(`{"jsonrpc":"2.0","id":4,"error":${error}}`)
+  expect(message).toMatchObject({ kind: 'error', id: 4, isRepaired: true })
+  expect(JSON.parse((message as { text: string }).text)).toEqual(mended)
+})
+
+test('readMessages() says what is wrong with an error that says nothing', () => {
+  for (const error of ['""', 'false', '5', '["a"]']) {
     const [message] = readMessages(`{"jsonrpc":"2.0","id":4,"error":${error}}`)
     expect(message).toMatchObject({ kind: 'bad', id: 4, detail: expect.stringContaining(error) })
   }

@@ -23,7 +23,7 @@ export interface IncomingResult extends Versioned {
 /** One received message by kind; `bad` is not valid JSON-RPC. */
 export type Incoming =
   | IncomingResult
-  | ({ readonly kind: 'error'; readonly id: JsonValue; readonly text: string } & Versioned)
+  | IncomingError
   | {
       readonly kind: 'request'
       readonly id: JsonValue
@@ -32,6 +32,15 @@ export type Incoming =
     }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject | undefined }
   | BadIncoming
+
+/** An error as received, or in the form that JSON-RPC gives it. */
+interface IncomingError extends Versioned {
+  readonly kind: 'error'
+  readonly id: JsonValue
+  readonly text: string
+  /** True when the server wrote it in another form. */
+  readonly isRepaired?: boolean
+}
 
 type IncomingResponse = Extract<Incoming, { kind: 'result' | 'error' | 'bad' }>
 
@@ -44,6 +53,9 @@ interface BadIncoming extends Versioned {
   readonly stray?: string
 }
 
+/** JSON-RPC's code for an error that has none of its own. */
+const INTERNAL_ERROR = -32603
+const MOST_SAID = 1_000
 const NOT_JSON = 'a line that is not JSON'
 const BRACE_CLOSE = '}'.charCodeAt(0)
 const HEAD = '{"jsonrpc":"2.0","id":'
@@ -164,7 +176,10 @@ function classify(value: JsonValue, text: string): Incoming {
     // A log line may have an id too.
     const answers = typeof id === 'number' && (value.result !== undefined || value.error !== undefined)
     if (!answers) return { kind: 'bad', detail: 'a message without "jsonrpc": "2.0"', stray: text }
-    return { ...classifyResponse(id, value, text), isUnversioned: true }
+    const response = classifyResponse(id, value, text)
+    // A log line may have an error in any form.
+    if (response.kind === 'error' && response.isRepaired) return { kind: 'bad', detail: oddError(value.error), id }
+    return { ...response, isUnversioned: true }
   }
   if (typeof method === 'string') return classifyMethod(method, id, value.params, text)
   if (id === undefined) return { kind: 'bad', detail: 'a message with neither method nor id' }
@@ -201,12 +216,24 @@ function classifyResponse(id: JsonValue, value: JsonObject, text: string): Incom
   if (isJsonObject(value.error) && Number.isSafeInteger(value.error.code) && typeof value.error.message === 'string') {
     return { kind: 'error', id, text: memberText(text, 'error') }
   }
-  const shown = cutShort(JSON.stringify(value.error), 200)
-  return {
-    kind: 'bad',
-    detail: `an error without a whole number as "code" and a text as "message": ${shown}`,
-    ...broken,
-  }
+  const repaired = repairedError(value.error)
+  if (repaired) return { kind: 'error', id, text: JSON.stringify(repaired), isRepaired: true }
+  return { kind: 'bad', detail: oddError(value.error), ...broken }
+}
+
+function oddError(error: JsonValue | undefined): string {
+  const shown = cutShort(JSON.stringify(error) ?? '', 200)
+  return `an error without a whole number as "code" and a text as "message": ${shown}`
+}
+
+/** An error that servers write as a text, or with a code that is a text or missing; undefined where nothing is said. */
+function repairedError(error: JsonValue): JsonObject | undefined {
+  if (typeof error === 'string' && error !== '') return { code: INTERNAL_ERROR, message: error }
+  if (!isJsonObject(error)) return undefined
+  const { code, message } = error
+  const number = typeof code === 'string' && /^-?\d{1,9}$/.test(code) ? Number(code) : code
+  const said = typeof message === 'string' ? message : cutShort(JSON.stringify(message ?? error), MOST_SAID)
+  return { ...error, code: Number.isSafeInteger(number) ? (number as number) : INTERNAL_ERROR, message: said }
 }
 
 /** The hub's ids are numbers; some servers return them as strings, which clients usually accept. */

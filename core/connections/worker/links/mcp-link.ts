@@ -17,7 +17,7 @@ import type { Liveness } from './liveness.ts'
 import { handleLongMessage } from './long-messages.ts'
 import { NoticeBudgets } from './notice-budget.ts'
 import { ProtocolErrors } from './protocol-errors.ts'
-import { normalizedResult, type ReadResult } from './result-forms.ts'
+import { bareResult, normalizedResult, type ReadResult } from './result-forms.ts'
 import { type LinkIo, wrongKind } from './upstream-link.ts'
 
 const OF_ANOTHER = 'an answer to another request than the one whose stream carried it'
@@ -266,7 +266,7 @@ export abstract class McpLink extends BaseLink {
   #receiveOne(message: Incoming, related: number | undefined): boolean {
     // A stray line shows that the program runs, not that it serves.
     if (message.kind !== 'bad') this.liveness.heard(performance.now())
-    if ('isUnversioned' in message && message.kind !== 'bad') this.deviates('its answers lack "jsonrpc": "2.0"')
+    if (message.kind === 'result' || message.kind === 'error') this.#tellForm(message)
     switch (message.kind) {
       case 'result':
         if (isElsewhere(message.id, related)) return this.bad(OF_ANOTHER)
@@ -291,13 +291,21 @@ export abstract class McpLink extends BaseLink {
     }
   }
 
+  #tellForm(answer: Extract<Incoming, { kind: 'result' | 'error' }>): void {
+    if (answer.isUnversioned) this.deviates('its answers lack "jsonrpc": "2.0"')
+    const isRepaired = answer.kind === 'error' && answer.isRepaired
+    if (isRepaired) this.deviates('its errors are without a whole number as "code" or a text as "message"')
+  }
+
   #result(id: JsonValue, text: string, value: JsonValue): boolean {
     if (typeof id !== 'number') return this.bad(NEVER_USED)
     const call = this.calls.take(id)
     if (!call) return this.#isOwn(this.own.settle(id, text, value)) || this.#unexpectedResponse(id)
-    if (!isJsonObject(value)) return this.#invalidResult(id, 'a result that is no object')
+    const result = isJsonObject(value) ? { text, value } : bareResult(call.method, value)
+    if (!result) return this.#invalidResult(id, 'a result that is no object')
+    if (result.value !== value) this.deviates('its results are no objects')
     this.protocolErrors.good()
-    this.answered(id, call, { text, value })
+    this.answered(id, call, result)
     return true
   }
 

@@ -59,6 +59,14 @@ export function normalizedResult(
   return { text: JSON.stringify(normalized), value: normalized }
 }
 
+/** A tool's result that the server wrote as a text or as a list of its content; undefined for all that says nothing. */
+export function bareResult(method: string | undefined, value: JsonValue): ReadResult | undefined {
+  const isSaid = typeof value === 'string' || (Array.isArray(value) && value.length > 0)
+  if (method !== 'tools/call' || !isSaid) return undefined
+  const result = { content: [...blocksOf(value)] }
+  return { text: JSON.stringify(result), value: result }
+}
+
 function toolResult(result: JsonObject): JsonObject {
   const { content, isError, structuredContent } = result
   // A created task has no content.

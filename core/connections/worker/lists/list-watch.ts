@@ -12,6 +12,9 @@ const LONGEST_PAUSE_MS = 30_000
 const MINUTE_MS = 60_000
 /** Delay before a list is read again that failed because too much arrived at once. */
 const AGAIN_MS = 2_000
+/** Pause before a list is read again for which the server answered an error; it doubles with each failure, up to the longest. */
+const FAILED_MS = 5_000
+const LONGEST_FAILED_MS = 300_000
 
 /** The kinds that a notification makes stale; undefined for any other notification. */
 export function kindsOf(method: string): readonly ListKind[] | undefined {
@@ -38,6 +41,9 @@ export class ListWatch implements Expiring {
   #readings = 0
   #minuteMs = 0
   #waiting: (() => void)[] = []
+  /** The kinds whose last reading failed, with the number of failures since one succeeded. */
+  readonly #failures = new Map<ListKind, number>()
+  #retryAtMs = Number.POSITIVE_INFINITY
 
   constructor(options: ListWatchOptions) {
     this.#options = options
@@ -72,14 +78,32 @@ export class ListWatch implements Expiring {
   }
 
   #next(nowMs: number): number {
-    if (this.#reading || this.#stale.size === 0) return Number.POSITIVE_INFINITY
-    if (nowMs < this.#notBeforeMs) {
-      this.#options.arm(this.#notBeforeMs)
-      return this.#notBeforeMs
+    if (this.#reading) return Number.POSITIVE_INFINITY
+    if (nowMs >= this.#retryAtMs) {
+      for (const kind of this.#failures.keys()) this.#stale.add(kind)
+      this.#retryAtMs = Number.POSITIVE_INFINITY
     }
+    if (this.#stale.size === 0) return this.#armed(this.#retryAtMs)
+    if (nowMs < this.#notBeforeMs) return this.#armed(this.#notBeforeMs)
     this.#notBeforeMs = nowMs + this.#pause(nowMs)
     void this.#read()
     return Number.POSITIVE_INFINITY
+  }
+
+  #armed(atMs: number): number {
+    if (atMs < Number.POSITIVE_INFINITY) this.#options.arm(atMs)
+    return atMs
+  }
+
+  /** A server may be busy for a while; one that wants a sign-in is read again when it has one. */
+  #keepFailures(kinds: readonly ListKind[], { read, again, failed }: ListsOutcome, nowMs: number): void {
+    for (const kind of read) this.#failures.delete(kind)
+    if (failed?.data?.connectUrl !== undefined) return
+    for (const kind of kinds) {
+      if (!read.includes(kind) && !again.includes(kind)) this.#failures.set(kind, (this.#failures.get(kind) ?? 0) + 1)
+    }
+    const most = Math.max(0, ...this.#failures.values())
+    if (most > 0) this.#retryAtMs = nowMs + Math.min(LONGEST_FAILED_MS, FAILED_MS * 2 ** (most - 1))
   }
 
   /** The pause grows for a server whose lists change all the time. */
@@ -106,6 +130,7 @@ export class ListWatch implements Expiring {
     this.#reading = false
     const now = performance.now()
     this.#notBeforeMs = Math.max(this.#notBeforeMs, now + pauseAfterMs(lists.bytes, lists.items))
+    this.#keepFailures(kinds, lists, now)
     for (const kind of lists.again) this.#stale.add(kind)
     if (lists.again.length > 0) this.#notBeforeMs = Math.max(this.#notBeforeMs, now + AGAIN_MS * (1 + Math.random()))
     this.#options.read(lists, noticed, this.#stale.size > 0)
