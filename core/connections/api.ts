@@ -41,8 +41,16 @@ export interface Upstreams {
   face(serverId: string, caller?: Era): UpstreamFace
   /** For legacy callers: resolves when these legacy sides are known, after 5 s at most. Undefined: they are. */
   awaitLegacySides(serverIds: Iterable<string>): Promise<void> | undefined
-  /** The last known lists, online or not; undefined when they were never read. */
-  catalog(serverId: string, side?: Side): ServerCatalog | undefined
+  /**
+   * The last known lists, online or not; undefined when they were never read. `userId`: as this user's own credential shows them,
+   * where the server asks its callers for one; absent: as the owner's does.
+   */
+  catalog(serverId: string, side?: Side, userId?: string): ServerCatalog | undefined
+  /**
+   * Opens the connection of a user whose lists of the server were never read. Resolves when they were or that failed, after 5 s at
+   * most; undefined when nothing is to wait for. Never rejects.
+   */
+  callerLists(serverId: string, userId: string, side?: Side): Promise<void> | undefined
   /** The definitions of a server's tools, by original name; without a side: as shown to their owner. */
   definitions(serverId: string, side?: Side): ReadonlyMap<string, ToolDefinition>
   /** Approves a changed definition. Throws tool_not_found; version_conflict when it changed again. */
@@ -56,7 +64,7 @@ export interface Upstreams {
   /** Reads the lists again (connecting first when needed); `probe`: also probes the server's era again. */
   refresh(serverId: string, options?: { readonly probe?: boolean }): void
   /** A client reads the lists: those past their time to live, without list_changed, are read again meanwhile. */
-  listed(serverId: string, side?: Side): void
+  listed(serverId: string, side?: Side, userId?: string): void
   /** Resolves with the status once the server is online, offline by fault or stopped, or after `timeoutMs`. */
   settled(serverId: string, timeoutMs: number): Promise<ServerStatus>
   counts(): {
@@ -117,6 +125,8 @@ export interface ToolDefinition {
   readonly hash: string
   /** True when it differs from the approved, or first, definition. */
   readonly changed: boolean
+  /** Hash of the approved, or first, definition. */
+  readonly approved: string
 }
 
 /** A running process of a server, for the console. */

@@ -112,6 +112,7 @@ class LocalConnections implements Connections {
       bus,
       effective: serverId => registry.servers.effective(serverId),
       changed: (serverId, userId, change) => this.#supervisor.get(serverId)?.credentialChanged(userId, change),
+      missing: (serverId, userId) => this.#supervisor.get(serverId)?.credentialMissing(userId),
     })
     this.#launcher = new Launcher({
       redactors: options.redactors,
@@ -208,9 +209,7 @@ class LocalConnections implements Connections {
   }
 
   face(serverId: string, caller?: Era): UpstreamFace {
-    const server = this.#supervisor.get(serverId)
-    if (!server) return UNKNOWN_FACE
-    return caller === 'legacy' && server.older.spoken ? server.older.asking : server.face
+    return this.#supervisor.get(serverId)?.faceFor(caller) ?? UNKNOWN_FACE
   }
 
   awaitLegacySides(serverIds: Iterable<string>): Promise<void> | undefined {
@@ -223,9 +222,12 @@ class LocalConnections implements Connections {
     return changedUntil(late, () => !late.some(server => server.older.findLegacyFace()), LEGACY_PROBE_WAIT_MS)
   }
 
-  catalog(serverId: string, side?: Side): ServerCatalog | undefined {
-    const server = this.#supervisor.get(serverId)
-    return side === 'older' && server?.older.spoken ? server.older.catalog : server?.catalog
+  catalog(serverId: string, side?: Side, userId?: string): ServerCatalog | undefined {
+    return this.#supervisor.get(serverId)?.catalogFor(side, userId)
+  }
+
+  callerLists(serverId: string, userId: string, side?: Side): Promise<void> | undefined {
+    return this.#supervisor.get(serverId)?.callerLists(userId, side)
   }
 
   definitions(serverId: string, side?: Side): ReadonlyMap<string, ToolDefinition> {
@@ -263,10 +265,8 @@ class LocalConnections implements Connections {
     this.#supervisor.get(serverId)?.refresh(options)
   }
 
-  listed(serverId: string, side?: Side): void {
-    const server = this.#supervisor.get(serverId)
-    if (side === 'older') server?.older.listed()
-    else server?.listed()
+  listed(serverId: string, side?: Side, userId?: string): void {
+    this.#supervisor.get(serverId)?.listed(side, userId)
   }
 
   async settled(serverId: string, timeoutMs: number): Promise<ServerStatus> {

@@ -13,6 +13,8 @@ export interface EventCatalog extends PluginEvents {
   'upstream.notification': { serverId: string; sessionId?: string; method: string; params: JsonObject | undefined }
   /** A user has a credential for a server now (`held`), or has none that is valid. Internal. */
   'credential.changed': { serverId: string; userId: string; held: boolean }
+  /** The lists that a server has for one user were read; `kinds`: those that differ. Internal. */
+  'caller.lists': { serverId: string; userId: string; kinds: readonly ('tools' | 'prompts' | 'resources')[] }
   /** A check of a server's health ended. Internal. */
   'upstream.checked': { serverId: string; name: string; ok: boolean }
   /**

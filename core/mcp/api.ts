@@ -29,8 +29,8 @@ export interface McpEndpoint {
   sessions(): readonly SessionInfo[]
   /** Ends one session by an administrator or the hub; false when there is none. */
   endSession(id: string, reason: string): boolean
-  /** The group as a client that may use these servers sees it, for the console and the CLI. */
-  groupView(actor: UserActor, group: GroupRecord, servers: readonly ServerRecord[]): GroupView
+  /** The group as a client that may use these servers sees it, for the console and the CLI. Waits for lists of the actor alone. */
+  groupView(actor: UserActor, group: GroupRecord, servers: readonly ServerRecord[]): Promise<GroupView>
   /** Opens no new sessions; waits for calls in flight, at most `timeoutMs`; then ends all streams. */
   drain(timeoutMs: number): Promise<void>
   dispose(): void

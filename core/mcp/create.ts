@@ -180,8 +180,10 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       if (session) void sessions.end(session, reason)
       return session !== undefined
     },
-    groupView: (actor, group, servers) =>
-      groupView(actor, toResolvedScope({ group, servers }, NO_HEADERS), upstreams, toolSets),
+    async groupView(actor, group, servers) {
+      await Promise.all(servers.map(({ id }) => upstreams.callerLists(id, actor.userId)))
+      return groupView(actor, toResolvedScope({ group, servers }, NO_HEADERS), upstreams, toolSets)
+    },
     async drain(timeoutMs) {
       drained = true
       modern.wire.endParked('The hub is stopping')

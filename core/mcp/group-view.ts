@@ -8,7 +8,7 @@ import type { GroupView } from './api.ts'
 import { groupWarnings } from './scope/group-warnings.ts'
 import type { ListItem } from './scope/list-item.ts'
 import { mergeCatalogs } from './scope/merge.ts'
-import { blockedTools, type ResolvedScope } from './scope/scope-types.ts'
+import { listsFor, type ResolvedScope } from './scope/scope-types.ts'
 import type { ToolSets } from './scope/tool-sets.ts'
 
 /**
@@ -18,9 +18,8 @@ import type { ToolSets } from './scope/tool-sets.ts'
 export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Upstreams, toolSets: ToolSets): GroupView {
   const states = scope.members.map(member => ({
     member,
-    catalog: upstreams.catalog(member.server.id),
+    ...listsFor(upstreams, member.server, actor.userId),
     listed: true,
-    blocked: blockedTools(upstreams, member.server),
   }))
   const merged = mergeCatalogs(scope, states, toolSets.of(`/mcp/${scope.group.name}`, scope, actor))
   // Tools of plugins belong to no server; they count only as tokens.

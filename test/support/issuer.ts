@@ -1,6 +1,6 @@
 /** An issuer made of oidc-provider, an MCP server that wants its tokens, and a browser for the people who sign in. */
 import { createHash } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { EmbeddedJWK, type JWTPayload, jwtVerify } from 'jose'
 import Provider from 'oidc-provider'
@@ -118,6 +118,13 @@ export class GuardedServer {
   bound: { nonce: string; proofs: JWTPayload[] } | undefined
   /** Replaces its metadata. */
   metadata: object | undefined
+  /** Names of the tools and prompts that an account gets; `whoami` and `greet` where it names none. */
+  readonly tools = new Map<string, readonly string[]>()
+  readonly prompts = new Map<string, readonly string[]>()
+  /** Members that the tools of an account have besides. */
+  readonly definitions = new Map<string, object>()
+  /** Open event streams, by account. */
+  readonly #streams = new Map<string, Set<ServerResponse>>()
   readonly #server: Server
   readonly #issuer: Issuer
 
@@ -126,7 +133,8 @@ export class GuardedServer {
     this.#issuer = issuer
     this.url = `${origin}/mcp`
     server.on('request', (request, response) => {
-      void this.#answer(request).then(({ status, headers = {}, body }) => {
+      void this.#answer(request).then(({ status, headers = {}, body, streamOf }) => {
+        if (streamOf !== undefined) return this.#stream(streamOf, response)
         response.writeHead(status, { 'content-type': 'application/json', ...headers })
         response.end(body === undefined ? undefined : JSON.stringify(body))
       })
@@ -138,8 +146,28 @@ export class GuardedServer {
     return new GuardedServer(server, await listening(server), issuer)
   }
 
+  /** Tells the clients of an account that its list of tools is another one; false while none of them listens. */
+  toolsChanged(account: string): boolean {
+    const streams = this.#streams.get(account) ?? new Set()
+    const notice = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+    for (const stream of streams) stream.write(`data: ${notice}\n\n`)
+    return streams.size > 0
+  }
+
   async stop(): Promise<void> {
     await stopped(this.#server)
+  }
+
+  #toolOf(name: string, account: string): object {
+    return { name, inputSchema: { type: 'object' }, ...this.definitions.get(account) }
+  }
+
+  #stream(account: string, response: ServerResponse): void {
+    const open = this.#streams.get(account) ?? new Set()
+    this.#streams.set(account, open.add(response))
+    response.on('close', () => open.delete(response))
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(': open\n\n')
   }
 
   /** The refusal of a request without a token that is bound to a key, or without a fresh proof of that. */
@@ -165,7 +193,7 @@ export class GuardedServer {
 
   async #answer(
     request: IncomingMessage,
-  ): Promise<{ status: number; headers?: Record<string, string>; body?: object }> {
+  ): Promise<{ status: number; headers?: Record<string, string>; body?: object; streamOf?: string }> {
     const path = request.url ?? ''
     const origin = new URL(this.url).origin
     if (path.startsWith('/.well-known/oauth-protected-resource')) {
@@ -183,6 +211,7 @@ export class GuardedServer {
       const named = `${origin}/.well-known/oauth-protected-resource/mcp`
       return { status: 401, headers: { 'www-authenticate': `Bearer resource_metadata="${named}", scope="read"` } }
     }
+    if (request.method === 'GET' && this.tools.has(account)) return { status: 200, streamOf: account }
     if (request.method !== 'POST') return { status: 405 }
     const message = JSON.parse(await bodyOf(request)) as { id?: number; method: string }
     this.calls.push({ method: message.method, authorization: request.headers.authorization })
@@ -193,11 +222,14 @@ export class GuardedServer {
     }
     const results: Readonly<Record<string, object>> = {
       initialize: {
-        ...{ protocolVersion: '2025-11-25', capabilities: { tools: {}, prompts: {}, resources: {} } },
+        ...{
+          protocolVersion: '2025-11-25',
+          capabilities: { tools: { listChanged: true }, prompts: {}, resources: {} },
+        },
         serverInfo: { name: 'guarded', version: '1' },
       },
-      'tools/list': { tools: [{ name: 'whoami', inputSchema: { type: 'object' } }] },
-      'prompts/list': { prompts: [{ name: 'greet' }] },
+      'tools/list': { tools: (this.tools.get(account) ?? ['whoami']).map(name => this.#toolOf(name, account)) },
+      'prompts/list': { prompts: (this.prompts.get(account) ?? ['greet']).map(name => ({ name })) },
       'prompts/get': { messages: [{ role: 'user', content: { type: 'text', text: account } }] },
       'resources/list': { resources: [{ uri: 'guarded://who', name: 'who' }] },
       'resources/templates/list': { resourceTemplates: [] },

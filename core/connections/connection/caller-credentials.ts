@@ -15,6 +15,8 @@ interface Parts {
   readonly effective: (serverId: string) => Promise<EffectiveServer>
   /** Tells the server's connections. */
   readonly changed: (serverId: string, userId: string, change: CredentialChange) => void
+  /** Tells them that a user holds nothing valid any more. */
+  readonly missing: (serverId: string, userId: string) => void
 }
 
 /** Credentials of users for servers, from the sources of credentials, with an event for each change. */
@@ -55,7 +57,10 @@ export class CallerCredentials {
   #watch(source: CredentialSource): CredentialSource {
     const noting = <T>(server: CredentialTarget, userId: string, asked: Promise<T>): Promise<T> =>
       asked.catch((error: unknown) => {
-        if (isMissing(error)) this.#emit(server.id, userId, false)
+        if (isMissing(error)) {
+          this.#parts.missing(server.id, userId)
+          this.#emit(server.id, userId, false)
+        }
         throw error
       })
     return {

@@ -58,6 +58,7 @@ export interface CallDispatcherOptions {
   readonly draining: DrainingConnections
   readonly turns: DedicatedConnectionsOptions['turns']
   readonly older: Pick<LegacySide, 'spoken' | 'asking' | 'version' | 'events' | 'ended'>
+  readonly callers: DedicatedConnectionsOptions['callers']
 }
 
 /** Routes the calls to one server: to the shared connection or the caller's own, or to a queue until it is open. */
@@ -83,6 +84,7 @@ export class CallDispatcher {
       answered: options.answered,
       asking: options.asking,
       older: options.older,
+      callers: options.callers,
       draining: options.draining,
       turns: options.turns,
       shared: (call, reason) => this.#share(call, reason),
@@ -162,6 +164,11 @@ export class CallDispatcher {
   openOlder(): void {
     this.#sessions.olderSlot()
     this.#sessions.open(OLDER_CONNECTION)
+  }
+
+  /** Opens the connection of a user, unless it is open or being opened. */
+  openUser(key: string, userId: string, older: boolean): void {
+    this.#sessions.openUser(key, userId, older)
   }
 
   /** Ends the connection with this key, if any. */

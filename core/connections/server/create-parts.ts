@@ -6,6 +6,7 @@ import { DrainingConnections } from '../connection/draining-connections.ts'
 import { ConnectionTurns } from '../probe/connection-turns.ts'
 import { within } from '../within.ts'
 import { CallDispatcher } from './call-dispatcher.ts'
+import { CallerLists } from './caller-lists.ts'
 import { LegacySide } from './legacy-side.ts'
 import { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
@@ -29,6 +30,8 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
   const lists = new ServerLists(context, record)
   const isWanted = (): boolean => driver.state.wanted
   const isAsleep = (): boolean => serverState.now.reason?.code === 'idle'
+  const isUsable = (): boolean =>
+    isWanted() && (serverState.now.state === 'online' || slots.base.connection !== undefined || isAsleep())
   const version = (): string => versionOf({ shared, lists })
   const era = () => eraOf(version())
   // An attempt beside a former connection may have failed for that reason alone, as where both need one port.
@@ -50,8 +53,7 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
   const asking: ServerAsking = new ServerAsking({
     ...{ ...common, era, isSse, turns },
     plan: () => shared.plan(),
-    usable: () =>
-      isWanted() && (serverState.now.state === 'online' || slots.base.connection !== undefined || isAsleep()),
+    usable: () => isUsable(),
     tools: () => lists.catalog?.tools,
     found: extra => lists.alsoListed(extra),
     watchShared: () => watchShared(shared, slots),
@@ -68,8 +70,14 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
     changed: () => serverState.changed(),
     loopFound: () => loopFound(parts),
   })
+  const callers: CallerLists = new CallerLists({
+    ...{ ...common, kind: () => asking.kind, usable: isUsable },
+    connection: key => slots.connectionOf(key),
+    open: (key, userId, isOlder) => slots.openUser(key, userId, isOlder),
+    hasTool: name => lists.catalog?.tools.some(({ key }) => key === name) === true,
+  })
   const slots: CallDispatcher = new CallDispatcher({
-    ...{ ...common, serverState, asking, older, version, draining, turns },
+    ...{ ...common, serverState, asking, older, callers, version, draining, turns },
     effective: () => shared.configured(),
     wanted: isWanted,
     knownTools: () => lists.markedTools,
@@ -78,9 +86,22 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
     answered: call => latency.add(performance.now() - call.startedAtMs),
   })
   const driver: ServerDriver = new ServerDriver(wanted, {
-    ...{ ...common, serverState, health, shared, slots, lists, asking, older },
+    ...{ ...common, serverState, health, shared, slots, lists, asking, older, callers },
   })
-  const parts = { ...common, driver, serverState, health, latency, shared, draining, slots, lists, asking, older }
+  const parts = {
+    ...common,
+    driver,
+    serverState,
+    health,
+    latency,
+    shared,
+    draining,
+    slots,
+    lists,
+    asking,
+    older,
+    callers,
+  }
   return parts
 }
 

@@ -73,6 +73,12 @@ export class DedicatedConnections {
     return (entry ?? this.#add({ key: OLDER_CONNECTION, kind: 'face', userId: '' }, true, undefined)).slot
   }
 
+  /** Opens the connection of a user, unless it is open or being opened. */
+  openUser(key: string, userId: string, older: boolean): void {
+    if (!this.#entries.has(key)) this.#add({ key, kind: 'user', userId }, older, undefined)
+    this.open(key)
+  }
+
   #add(owner: DedicatedTo, older: boolean, binding: SessionBinding | undefined): SessionEntry {
     const entry = sessionEntry(owner, older, binding)
     this.#entries.set(owner.key, entry)
@@ -216,6 +222,7 @@ export class DedicatedConnections {
     entry.slot.failWaiting({ code: 'connection_lost', message: reason.message })
     if (!connection) return void this.#options.draining.ended().then(entry.endTurn)
     if (entry.owner.kind === 'face') this.#options.older.ended({ reason, wasOpen: true })
+    else this.#options.callers.ended(entry.owner.key)
     const closing = connection.close(reason)
     this.#noteClosing(entry.owner.key, closing)
     void closing.then(entry.endTurn)

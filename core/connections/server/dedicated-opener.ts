@@ -13,6 +13,7 @@ import type { LaunchPlan } from '../connection/launch-plan.ts'
 import { checkProcesses } from '../connection/session-processes.ts'
 import type { ConnectionTurns } from '../probe/connection-turns.ts'
 import { refusesSecond } from '../probe/second-connection.ts'
+import type { CallerLists, ReaderEvents } from './caller-lists.ts'
 import { upstreamNotices } from './forward-notices.ts'
 import type { LegacySide } from './legacy-side.ts'
 import { isFinal } from './machine/recovery.ts'
@@ -52,6 +53,7 @@ export interface DedicatedConnectionsOptions {
   /** Called with a call whose session gets no process of its own. */
   readonly shared: (call: PendingCall, reason: WireError) => void
   readonly older: Pick<LegacySide, 'asking' | 'version' | 'events' | 'ended'>
+  readonly callers: Pick<CallerLists, 'events' | 'ended'>
   readonly draining: DrainingConnections
   readonly turns: Pick<ConnectionTurns, 'take'>
 }
@@ -100,13 +102,14 @@ export class DedicatedOpener {
         return
       }
       entry.shares = undefined
+      const reader = this.#readerOf(entry, effective.configHash)
       entry.connection = context.launcher.launch(whole, {
         ...(isFace ? {} : { session: entry.owner }),
         offers: offersOf(entry, effective, this.#options),
         era: entry.older ? 'legacy' : this.#options.era(),
         knownTools: this.#options.knownTools(),
-        catalog: isFace,
-        events: this.#events(entry, release, effective.configHash),
+        catalog: reader !== undefined,
+        events: this.#events(entry, release, reader),
       })
     } catch (error) {
       release?.()
@@ -121,6 +124,7 @@ export class DedicatedOpener {
     entry.opening = false
     entry.admitted = false
     if (isFace) this.#options.older.ended({ reason, wasOpen: false })
+    else this.#options.callers.ended(entry.owner.key)
     if (this.#isTrial(entry)) this.#endTrial(entry, reason)
     else if (!isFace && reason.code === 'quota_servers' && this.#isAuto()) this.#share(entry, reason)
     else this.#failWaiting(entry, reason)
@@ -236,13 +240,18 @@ export class DedicatedOpener {
     return starts.acquire(owner.userId, paced ? { atOnce: LIMITS.sessionStartsAtOnce } : {})
   }
 
-  #events(entry: SessionEntry, release: () => void, configHash: string): ConnectionEvents {
-    const { context, record, older } = this.#options
+  /** The handlers for the lists that a connection reads; undefined for one that reads none. */
+  #readerOf({ owner: { key, kind, userId }, older }: SessionEntry, configHash: string): ReaderEvents | undefined {
+    if (kind === 'face') return this.#options.older.events(configHash)
+    return kind === 'user' ? this.#options.callers.events(key, userId, older, configHash) : undefined
+  }
+
+  #events(entry: SessionEntry, release: () => void, reader: ReaderEvents | undefined): ConnectionEvents {
+    const { context, record } = this.#options
     const serverId = record().id
     const { key, kind } = entry.owner
     const ask = entry.binding?.ask
     const asking = this.#askingOf(entry)
-    const face = kind === 'face' ? older.events(configHash) : undefined
     const notices = upstreamNotices(context, record, { key, hears: kind === 'session' })
     let openedAtMs = Number.POSITIVE_INFINITY
     const ended = Promise.withResolvers<WireError>()
@@ -254,7 +263,7 @@ export class DedicatedOpener {
         release()
         entry.opening = false
         if (entry.closed || !entry.connection) return
-        face?.opened(message)
+        reader?.opened(message)
         this.awaitRoots(entry, entry.connection)
         const again = entry.connectedBefore
         entry.connectedBefore = true
@@ -273,7 +282,8 @@ export class DedicatedOpener {
         const { reason } = end
         ended.resolve(reason)
         entry.endTurn?.()
-        if (face && !entry.closed) this.#options.older.ended(end)
+        if (kind === 'face' && !entry.closed) this.#options.older.ended(end)
+        if (kind === 'user' && !entry.closed) this.#options.callers.ended(key)
         // A lost call may have opened the next connection already; then it waits for that one.
         if (!entry.opening && !entry.connection) this.#ended(entry, end)
       },
@@ -295,9 +305,9 @@ export class DedicatedOpener {
         if (capability === 'roots') entry.asksRoots = true
         if (entry.endTurn) setTimeout(entry.endTurn, ASKED_MS)
       }),
-      list: (list, entries) => face?.list(list, entries),
-      catalog: read => face?.catalog(read),
-      stale: () => face?.stale(),
+      list: (list, entries) => reader?.list(list, entries),
+      catalog: read => reader?.catalog(read),
+      stale: () => reader?.stale(),
       ...notices,
       notification: (method, params) => {
         if (method === TOOLS_CHANGED && performance.now() - openedAtMs > FRESH_MS) asking.stale()

@@ -56,7 +56,7 @@ export class LegacySide {
 
   constructor(options: LegacySideOptions) {
     this.#options = options
-    this.#lists = new ServerLists(options.context, options.record, true)
+    this.#lists = new ServerLists(options.context, options.record, { older: true })
     const { context, record, plan, ready } = options
     this.asking = new ServerAsking({
       ...{ context, record, plan, older: true },
@@ -136,7 +136,7 @@ export class LegacySide {
   forget(): void {
     this.asking.abandon()
     this.#lists.dispose()
-    this.#lists = new ServerLists(this.#options.context, this.#options.record, true)
+    this.#lists = new ServerLists(this.#options.context, this.#options.record, { older: true })
     this.#opened = undefined
     this.#spoken = false
     this.#probedAtMs = undefined

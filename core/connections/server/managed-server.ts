@@ -5,7 +5,7 @@ import type { ServerRecord } from '../../contract/records.ts'
 import { type Era, eraOf } from '../../domain/era.ts'
 import { canUse } from '../../domain/ownership.ts'
 import type { HealthCheckResult, ServerStatus } from '../../domain/server/status.ts'
-import { userConnection } from '../../domain/session-scope.ts'
+import { type Side, userConnection } from '../../domain/session-scope.ts'
 import { visibleText } from '../../domain/text/visible-text.ts'
 import type { ServerCatalog, UpstreamFace } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
@@ -62,8 +62,9 @@ export class ManagedServer {
     return eraOf(versionOf(this.#parts))
   }
 
-  get face(): UpstreamFace {
-    return this.#parts.asking
+  /** Its side for callers of an era. */
+  faceFor(caller: Era | undefined): UpstreamFace {
+    return caller === 'legacy' && this.older.spoken ? this.older.asking : this.#parts.asking
   }
 
   get state(): ServerStatus['state'] {
@@ -106,18 +107,42 @@ export class ManagedServer {
 
   /** Ids of the users with a connection of their own. */
   users(): readonly string[] {
-    return this.#parts.slots.users()
+    return [...this.#parts.slots.users(), ...this.#parts.callers.users()]
   }
 
   /** Ends the connection of a user who may no longer use it. */
   endUser(userId: string): void {
+    this.#parts.callers.hide(userId)
     this.#parts.slots.end(userConnection(userId), NOT_YOURS)
     this.#parts.slots.end(userConnection(userId, 'older'), NOT_YOURS)
+    this.#parts.callers.forget(userId)
+  }
+
+  /** The lists for a user, and for this side: those of the owner, or the user's own. */
+  catalogFor(side: Side | undefined, userId: string | undefined): ServerCatalog | undefined {
+    const { callers } = this.#parts
+    if (userId !== undefined && callers.reads(userId)) return callers.catalog(userId, this.#spokenSide(side))
+    return this.#spokenSide(side) === 'older' ? this.older.catalog : this.catalog
+  }
+
+  /** See `Upstreams.callerLists`. */
+  callerLists(userId: string, side: Side | undefined): Promise<void> | undefined {
+    return this.#parts.callers.ready(userId, this.#spokenSide(side))
+  }
+
+  #spokenSide(side: Side | undefined): Side | undefined {
+    return side === 'older' && !this.older.spoken ? undefined : side
+  }
+
+  /** A user holds no valid credential for the server any more. */
+  credentialMissing(userId: string): void {
+    this.#parts.callers.hide(userId)
   }
 
   /** A user's credential for the server is there, is another one, or must not be used any more. */
   credentialChanged(userId: string, change: CredentialChange): void {
     const { id, ownerId } = this.#record
+    if (change === 'gained') this.#parts.callers.renew(userId)
     if (change !== 'lost') void this.#parts.context.launcher.credentialRenewed(id, userId)
     else this.endUser(userId)
     if (userId !== ownerId || !this.wanted || !mayRun(this.#record)) return
@@ -138,7 +163,10 @@ export class ManagedServer {
   }
 
   /** A client reads the lists. */
-  listed(): void {
+  listed(side: Side | undefined, userId: string | undefined): void {
+    const { callers } = this.#parts
+    if (userId !== undefined && callers.reads(userId)) return callers.listed(userId, this.#spokenSide(side))
+    if (side === 'older') return this.older.listed()
     const { connection } = this.#parts.slots.base
     if (connection) this.#parts.lists.listed(connection)
   }
@@ -159,6 +187,8 @@ export class ManagedServer {
   async update(record: ServerRecord): Promise<void> {
     this.#record = record
     this.#parts.slots.endForeign(userId => canUse(userId, record), NOT_YOURS)
+    for (const userId of this.#parts.callers.users())
+      if (!canUse(userId, record) || !this.#parts.callers.reads(userId)) this.endUser(userId)
     if (record.ownerDisabled) return this.stop(OWNER_DISABLED)
     if (record.problem) return this.stop(record.problem)
     if (!record.enabled) return this.stop()
@@ -241,6 +271,7 @@ export class ManagedServer {
       this.older.dispose(),
     ])
     this.#parts.lists.dispose()
+    this.#parts.callers.dispose()
   }
 
   #starting(): ServerStatus['starting'] {

@@ -2,6 +2,7 @@ import type { ServerRecord } from '../../contract/records.ts'
 import type { Connection } from '../connection/connection.ts'
 import { limitsOf } from '../connection/launcher.ts'
 import type { CallDispatcher } from './call-dispatcher.ts'
+import type { CallerLists } from './caller-lists.ts'
 import type { LegacySide } from './legacy-side.ts'
 import type { MachineState, ServerEffect, ServerEvent } from './machine/server-events.ts'
 import { initialState, transition } from './machine/server-machine.ts'
@@ -35,6 +36,7 @@ export interface DrivenParts {
   readonly lists: Pick<ServerLists, 'begin' | 'abandon'>
   readonly asking: Pick<ServerAsking, 'abandon'>
   readonly older: Pick<LegacySide, 'forget'>
+  readonly callers: Pick<CallerLists, 'outdated'>
 }
 
 type EffectOf<Do extends ServerEffect['do']> = Extract<ServerEffect, { readonly do: Do }>
@@ -107,7 +109,7 @@ export class ServerDriver {
     for (const effect of effects) (this.#effects[effect.do] as (effect: ServerEffect) => void)(effect)
   }
 
-  #effectsOf({ serverState, health, shared, slots, lists, asking, older, ...parts }: DrivenParts): Effects {
+  #effectsOf({ serverState, health, shared, slots, lists, asking, older, callers, ...parts }: DrivenParts): Effects {
     const withConnection = (use: (connection: Connection) => void) => () => {
       if (shared.connection) use(shared.connection)
     }
@@ -154,7 +156,10 @@ export class ServerDriver {
         parts.context.bus.emit('upstream.connected', ownerId, { serverId, again, start }, 'internal')
       },
       'abandon-probes': () => asking.abandon(),
-      'forget-legacy-side': () => older.forget(),
+      'forget-legacy-side': () => {
+        older.forget()
+        callers.outdated()
+      },
       'forget-failures': () => shared.resetFailures(),
       'excuse-failure': () => shared.excuseFailure(),
       'forget-transport': () => shared.forgetTransport(),

@@ -8,18 +8,29 @@ import type { Connection } from '../connection/connection.ts'
 import type { ListEntry, ListsRead, OpenedMessage } from '../protocol.ts'
 import type { StoredHead } from '../store/catalog-store.ts'
 import { KeptLists } from './kept-lists.ts'
-import { emitListChange, saveDefinitions } from './list-news.ts'
 import type { ServerContext } from './server-context.ts'
 
 /** Expired lists that the server does not send notifications for are read again at most this often. */
 const EXPIRED_MS = 60_000
 const MARKED_CHARACTERS = 1024 * 1024
 
+/** Tools named in one reading, since each is an event that is stored and sent to listeners. */
+const MOST_EVENTS = 100
+
+/** Whose lists they are; absent: those that the server's shared connection reads. */
+export interface ListReader {
+  /** They are of the legacy side of a server that speaks both eras. */
+  readonly older?: boolean
+  /** The user who brings the credential that they are read with, and what the owner's list of tools has. */
+  readonly caller?: { readonly userId: string; readonly hasTool: (name: string) => boolean }
+}
+
 /** The last known lists of one server, and whether they are being read. Changes are stored and emitted. */
 export class ServerLists {
   readonly #context: ServerContext
   readonly #record: () => ServerRecord
   readonly #older: boolean
+  readonly #caller: ListReader['caller']
   readonly #kept: KeptLists
   #catalog: ServerCatalog | undefined
   #configHash: string | undefined
@@ -31,12 +42,13 @@ export class ServerLists {
   /** The handshake of the present connection, and when its answer came (`Date.now()`). */
   #discovered: { readonly opened: OpenedMessage; readonly atMs: number } | undefined
 
-  /** `older`: the lists of the legacy side of a server that speaks both eras. They are not stored. */
-  constructor(context: ServerContext, record: () => ServerRecord, older = false) {
+  /** Lists of a reader are not stored; those of a user count against that user's quota. */
+  constructor(context: ServerContext, record: () => ServerRecord, { older = false, caller }: ListReader = {}) {
     this.#older = older
+    this.#caller = caller
     this.#context = context
     this.#record = record
-    this.#kept = new KeptLists(context.account, () => record().ownerId)
+    this.#kept = new KeptLists(context.account, () => caller?.userId ?? record().ownerId)
   }
 
   get catalog(): ServerCatalog | undefined {
@@ -104,12 +116,12 @@ export class ServerLists {
 
   /** Emits `catalog.changed` for tools that are offered differently, though the list is the same. */
   toolsChanged(): void {
-    emitListChange(this.#context, this.#record(), ['tools'], this.#older)
+    this.#emit(['tools'])
   }
 
   /** Stores the definitions of tools that are listed for some clients only, and emits `catalog.changed`. */
   alsoListed(tools: readonly CatalogItem[]): void {
-    saveDefinitions(this.#context, this.#record(), tools, this.#older)
+    this.#saveDefinitions(tools)
     this.toolsChanged()
   }
 
@@ -148,11 +160,46 @@ export class ServerLists {
     const before = this.#catalog
     const kinds = this.#take(read, opened, configHash, transport)
     const record = this.#record()
-    if (this.#catalog && !this.#older) this.#context.catalogs.save(record.id, configHash, this.#catalog)
+    const isStored = !this.#older && this.#caller === undefined
+    if (this.#catalog && isStored) this.#context.catalogs.save(record.id, configHash, this.#catalog)
     // Before the event for the new list, so that no client gets a tool that waits for an approval.
-    if (this.#catalog && this.#catalog.tools !== before?.tools)
-      saveDefinitions(this.#context, record, this.#catalog.tools, this.#older)
-    emitListChange(this.#context, record, kinds, this.#older)
+    if (this.#catalog && this.#catalog.tools !== before?.tools) this.#saveDefinitions(this.#catalog.tools)
+    this.#emit(kinds)
+  }
+
+  /** Emits an event when lists of the server differ, or more or fewer of their items are offered. */
+  #emit(kinds: readonly ListCapability[]): void {
+    const { bus } = this.#context
+    const { id: serverId, ownerId, name } = this.#record()
+    const { userId } = this.#caller ?? {}
+    // Also where nothing differs: the first reading of empty lists ends a wait.
+    if (userId !== undefined) bus.emit('caller.lists', userId, { serverId, userId, kinds }, 'internal')
+    else if (kinds.length > 0)
+      bus.emit('catalog.changed', ownerId, { serverId, name, kinds, ...(this.#older ? { older: true } : {}) })
+  }
+
+  /**
+   * Stores the tools' definitions and emits an event for each change, at most 100; the log has the number of more. Of the tools that
+   * a caller alone has, they are stored where changes wait for approval.
+   */
+  #saveDefinitions(all: readonly CatalogItem[]): void {
+    const { bus, definitions, log } = this.#context
+    const { id, ownerId, name, definitionPolicy } = this.#record()
+    const blocked = definitionPolicy === 'pin'
+    const caller = this.#caller
+    if (caller && !blocked) return
+    const tools = caller ? all.filter(({ key }) => !caller.hasTool(key)) : all
+    const news = definitions.read(id, tools, this.#older)
+    if (news.length > MOST_EVENTS)
+      log.warn('Many tools of a server say something else of themselves than before', {
+        server: name,
+        tools: news.length,
+        named: MOST_EVENTS,
+      })
+    for (const { tool, hash } of news.slice(0, MOST_EVENTS)) {
+      log.warn('A tool says something else of itself than before', { server: name, tool, blocked })
+      bus.emit('tool.definition_changed', ownerId, { serverId: id, name, tool, hash, blocked })
+    }
   }
 
   /** The hints of what was read now, and of the handshake, each with its time. */

@@ -2,6 +2,7 @@ import type { ServerRecord } from '../../contract/records.ts'
 import { LATEST_LEGACY } from '../../domain/era.ts'
 import type { DrainingConnections } from '../connection/draining-connections.ts'
 import type { CallDispatcher } from './call-dispatcher.ts'
+import type { CallerLists } from './caller-lists.ts'
 import type { LegacySide } from './legacy-side.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
@@ -28,6 +29,8 @@ export interface ServerParts {
   readonly asking: ServerAsking
   /** The legacy side of a server that speaks both eras. */
   readonly older: LegacySide
+  /** The lists of users who bring credentials of their own. */
+  readonly callers: CallerLists
 }
 
 /** The protocol version negotiated with the hub, as far as known. */

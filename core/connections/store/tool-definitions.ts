@@ -8,10 +8,6 @@ import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
 import type { Tables } from '../../store/tables.ts'
 import type { ToolDefinition } from '../api.ts'
 
-interface Known extends ToolDefinition {
-  readonly approved: string
-}
-
 /** Prefix of the key of a tool on the legacy side. No valid tool name of a client has a line break. */
 const OLDER = 'older\n'
 /** Rows of one statement: SQLite takes a limited number of values. */
@@ -25,7 +21,7 @@ const ROWS_AT_ONCE = 500
 export class ToolDefinitions {
   readonly #db: Kysely<Tables>
   readonly #log: PluginLogger
-  readonly #servers = new Map<string, Map<string, Known>>()
+  readonly #servers = new Map<string, Map<string, ToolDefinition>>()
   /** Serializes the writes, so that the last one stays. */
   #writing: Promise<void> = Promise.resolve()
 
@@ -62,7 +58,7 @@ export class ToolDefinitions {
   ): readonly { readonly tool: string; readonly hash: string }[] {
     const definitions = this.#of(serverId)
     const news: { tool: string; hash: string }[] = []
-    const changed = new Map<string, Known>()
+    const changed = new Map<string, ToolDefinition>()
     const listed = new Set<string>()
     for (const item of tools) {
       const { hash } = item
@@ -86,7 +82,7 @@ export class ToolDefinitions {
    * Bounds the memory for a server that renames its tools with every list. The newest go first: those are the flood
    * itself, not the tools that it may be meant to push out.
    */
-  #forgetSome(serverId: string, definitions: Map<string, Known>, kept: (tool: string) => boolean): void {
+  #forgetSome(serverId: string, definitions: Map<string, ToolDefinition>, kept: (tool: string) => boolean): void {
     let excess = definitions.size - LIMITS.toolDefinitions
     let excessBytes = -LIMITS.toolDefinitionNameBytes
     for (const tool of definitions.keys()) if (!kept(tool)) excessBytes += tool.length
@@ -136,13 +132,13 @@ export class ToolDefinitions {
     return this.#writing
   }
 
-  #of(serverId: string): Map<string, Known> {
-    const found = this.#servers.get(serverId) ?? new Map<string, Known>()
+  #of(serverId: string): Map<string, ToolDefinition> {
+    const found = this.#servers.get(serverId) ?? new Map<string, ToolDefinition>()
     this.#servers.set(serverId, found)
     return found
   }
 
-  #save(serverId: string, definitions: ReadonlyMap<string, Known>): void {
+  #save(serverId: string, definitions: ReadonlyMap<string, ToolDefinition>): void {
     const at = new Date().toISOString()
     const rows = [...definitions].map(([tool, { hash, approved }]) => {
       return { server_id: serverId, tool, seen_hash: hash, approved_hash: approved, seen_at: at }
@@ -181,7 +177,7 @@ export class ToolDefinitions {
   }
 }
 
-function asKnown(hash: string, approved: string): Known {
+function asKnown(hash: string, approved: string): ToolDefinition {
   return { hash, approved, changed: hash !== approved }
 }
 

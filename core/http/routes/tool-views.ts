@@ -77,16 +77,19 @@ export class ServerTool {
   }
 }
 
-/** The tools in the upstream's order. */
+/** The tools in the upstream's order: as the owner sees them, or a caller with a credential of its own. */
 export function serverTools(
   server: Pick<ServerRecord, 'id' | 'tools' | 'toolsDefault' | 'definitionPolicy'>,
   live: Pick<Upstreams, 'catalog' | 'definitions'>,
+  caller?: string,
 ): readonly ServerTool[] {
   const { id, tools: overrides, definitionPolicy } = server
   const definitions = live.definitions(id)
-  return (live.catalog(id)?.tools ?? []).map(item => {
+  return (live.catalog(id, undefined, caller)?.tools ?? []).map(item => {
     const known = definitions.get(item.key)
-    const changed = known?.changed ?? false
+    // The owner's list may have another definition of the tool than the caller's.
+    const isOther = caller !== undefined && known !== undefined && known.approved !== item.hash
+    const changed = isOther || (known?.changed ?? false)
     const override = overrideOf(overrides, item.key)
     return new ServerTool(item, override, {
       enabled: isToolOn(server, override),

@@ -1,4 +1,4 @@
-import type { Upstreams } from '../../connections/api.ts'
+import type { ServerCatalog, Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerTemplates } from '../../contract/points.ts'
@@ -52,7 +52,8 @@ export function recordFields(record: ServerRecord | GroupRecord): object {
 
 /** A server as visible to this actor. */
 export function serverView(deps: ServerViewDeps, actor: UserActor | undefined, record: ServerRecord): object {
-  if (actor === undefined || !seesWhole(actor, record.ownerId)) return viewedServer(deps.upstreams, record)
+  if (actor === undefined || !seesWhole(actor, record.ownerId))
+    return viewedServer(deps.upstreams, record, actor?.userId)
   return wholeServer(deps, record, actor.role === 'admin')
 }
 
@@ -91,10 +92,10 @@ function reviewOf(record: ServerRecord): object {
 /** More tools than this are only in a server's own list of tools. */
 const SUMMARISED_TOOLS = 100
 
-/** A public server for other users: tools that cannot be called are left out and not counted. */
-export function viewedServer(live: LiveView, record: ServerRecord): object {
-  const catalog = live.catalog(record.id)
-  const tools = openTools(record, live)
+/** A public server for another user, or for anybody: tools that cannot be called are left out and not counted. */
+export function viewedServer(live: LiveView, record: ServerRecord, userId = ''): object {
+  const catalog = live.catalog(record.id, undefined, userId)
+  const tools = openTools(record, live, userId)
   const status = live.status(record.id, record)
   return {
     name: record.name,
@@ -106,9 +107,15 @@ export function viewedServer(live: LiveView, record: ServerRecord): object {
     status: {
       state: status.state,
       since: status.since,
-      counts: catalog ? { ...status.counts, tools: tools.length } : status.counts,
+      counts: { ...countsOf(catalog), tools: tools.length },
     },
   }
+}
+
+/** The numbers of items of a list as its reader sees them. */
+function countsOf(catalog: ServerCatalog | undefined): Omit<ServerStatus['counts'], 'tools'> {
+  const { prompts = [], resources = [] } = catalog ?? {}
+  return { prompts: prompts.length, resources: resources.length }
 }
 
 function toolSummary({ name, summary }: ServerTool): object {

@@ -3,7 +3,6 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
 import { changedCapability, type ListCapability } from '../../domain/mcp-methods.ts'
 import { HEADER_CONSENTS } from '../../domain/server/header-consents.ts'
-import type { Side } from '../../domain/session-scope.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { EventCatalog } from '../../events/catalog.ts'
 import type { TaskTable } from '../call/tasks/task-table.ts'
@@ -74,6 +73,11 @@ export class UpstreamEventFanout {
     const { bus } = parts
     this.#listening = [
       bus.on('catalog.changed', ({ data }) => this.#catalogChanged(data.serverId, data.kinds, data.older)),
+      bus.on('caller.lists', ({ data: { serverId, userId, kinds } }) => {
+        const isOwn = (scope: Scope): boolean => scope.actor.userId === userId
+        this.#touched(serverId, isOwn)
+        this.#announce(serverId, kinds, isOwn)
+      }),
       bus.on('connection.state', ({ data }) => {
         // Checked now, so that the outage's start is recorded even if no list is requested meanwhile.
         parts.offlineGrace.listed(data.serverId)
@@ -117,7 +121,7 @@ export class UpstreamEventFanout {
     const changed = changedCapability(method)
     if (changed) {
       // Announced after the read, otherwise clients would be notified of one change twice.
-      void this.#reread(serverId).then(() => this.#announce(serverId, [changed]))
+      void this.#reread(serverId).then(() => this.#announce(serverId, [changed], scope => scope.readsOwners(serverId)))
       return true
     }
     switch (method) {
@@ -157,7 +161,8 @@ export class UpstreamEventFanout {
    */
   settled(scope: Scope, capabilities: JsonObject | undefined): Promise<void> | undefined {
     const waits: Promise<void>[] = []
-    for (const { server } of scope.resolved.members) this.#parts.upstreams.listed(server.id, scope.face(server.id).side)
+    for (const { server } of scope.resolved.members)
+      this.#parts.upstreams.listed(server.id, scope.face(server.id).side, scope.actor.userId)
     const ready = scope.ready(capabilities)
     if (ready !== undefined) waits.push(ready)
     for (const [serverId, { now }] of this.#rereading) if (scope.has(serverId)) waits.push(now)
@@ -190,13 +195,14 @@ export class UpstreamEventFanout {
   #catalogChanged(serverId: string, kinds: readonly ListCapability[], older = false): void {
     this.#touched(serverId)
     // Announced even if the merged list is unchanged: the upstream reported a change.
-    this.#announce(serverId, kinds, side => (side === 'older') === older)
+    const concerns = (scope: Scope): boolean =>
+      (scope.face(serverId).side === 'older') === older && scope.readsOwners(serverId)
+    this.#announce(serverId, kinds, concerns)
   }
 
-  /** `concerns`: whether the change concerns scopes that use this side of the server. */
-  #announce(serverId: string, kinds: readonly ListCapability[], concerns: (side: Side) => boolean = () => true): void {
+  #announce(serverId: string, kinds: readonly ListCapability[], concerns: (scope: Scope) => boolean): void {
     for (const scope of this.#parts.scopes)
-      if (scope.has(serverId) && concerns(scope.face(serverId).side)) this.#parts.changes.announce(scope, kinds)
+      if (scope.has(serverId) && concerns(scope)) this.#parts.changes.announce(scope, kinds)
   }
 
   /** Resolves when the lists were read completely after this call, or the wait timed out. */
@@ -219,9 +225,9 @@ export class UpstreamEventFanout {
     return now
   }
 
-  #touched(serverId: string): void {
+  #touched(serverId: string, concerns: (scope: Scope) => boolean = () => true): void {
     for (const scope of this.#parts.scopes) {
-      if (!scope.has(serverId)) continue
+      if (!scope.has(serverId) || !concerns(scope)) continue
       scope.touch()
       this.#review(scope)
     }

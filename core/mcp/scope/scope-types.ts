@@ -1,6 +1,6 @@
-import type { ServerCatalog, Upstreams } from '../../connections/api.ts'
+import type { ServerCatalog, ToolDefinition, Upstreams } from '../../connections/api.ts'
 import type { GroupRecord, MemberTool, ServerRecord } from '../../contract/records.ts'
-import type { Side } from '../../domain/session-scope.ts'
+import { asksCallers, type Side } from '../../domain/session-scope.ts'
 
 /** One upstream as a member of a scope, with what the scope's owner selected of it. */
 export interface ScopeMember {
@@ -36,15 +36,35 @@ export interface ResolvedScope {
   readonly passthroughHeaders: readonly string[]
 }
 
-/** The tools that wait for approval, where the server's owner requires it. */
+/** The tools that wait for approval, where the server's owner requires it. `own`: the lists of a caller, where the owner's differ. */
 export function blockedTools(
   upstreams: Pick<Upstreams, 'definitions'>,
   { id, definitionPolicy }: ServerRecord,
   side?: Side,
+  own?: ServerCatalog,
 ): ReadonlySet<string> | undefined {
   if (definitionPolicy !== 'pin') return undefined
-  const changed = [...upstreams.definitions(id, side)].filter(([, definition]) => definition.changed)
-  return changed.length === 0 ? undefined : new Set(changed.map(([tool]) => tool))
+  const definitions = upstreams.definitions(id, side)
+  const changed = own
+    ? own.tools.filter(({ key, hash }) => isOther(definitions.get(key), hash)).map(({ key }) => key)
+    : [...definitions].filter(([, definition]) => definition.changed).map(([tool]) => tool)
+  return changed.length === 0 ? undefined : new Set(changed)
+}
+
+function isOther(known: ToolDefinition | undefined, hash: string): boolean {
+  return known !== undefined && known.approved !== hash
+}
+
+/** The lists of a member as a caller sees them, and its tools that wait for approval. */
+export function listsFor(
+  upstreams: Pick<Upstreams, 'definitions' | 'catalog'>,
+  server: ServerRecord,
+  userId: string,
+  side?: Side,
+): Pick<MemberState, 'catalog' | 'blocked'> {
+  const catalog = upstreams.catalog(server.id, side, userId)
+  const isOwn = asksCallers(server) && userId !== server.ownerId
+  return { catalog, blocked: blockedTools(upstreams, server, side, isOwn ? catalog : undefined) }
 }
 
 /** A member with its catalogue at one moment. */

@@ -5,17 +5,19 @@ import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { listedFor } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import { LIST_KINDS, LISTS, type ListCapability, type ListKind } from '../../domain/mcp-methods.ts'
+import { asksCallers } from '../../domain/session-scope.ts'
 import { visibleName } from '../../domain/text/visible-text.ts'
-import { isToolOn, overrideOf, pinsWithVariables } from '../../domain/tools/tool-shape.ts'
+import { isToolOn, overrideOf } from '../../domain/tools/tool-shape.ts'
 import { chosenTools } from './chosen.ts'
 import { findFormerName } from './former-names.ts'
 import type { ListItem } from './list-item.ts'
 import { type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
 import type { OfflineGracePeriod } from './offline-grace.ts'
 import { OldNames } from './old-names.ts'
-import { blockedTools, type MemberState, type ResolvedScope } from './scope-types.ts'
+import { listsFor, type MemberState, type ResolvedScope } from './scope-types.ts'
 import { pageFor } from './sign-ins.ts'
 import { type AddedTools, NO_ADDED_TOOLS, type ToolSets } from './tool-sets.ts'
+import { unseenPrompt, unseenTool } from './unseen.ts'
 
 /** Time for which a list method is answered after clients were promised it, before all members were seen. */
 const PROMISE_MS = 10 * 60_000
@@ -122,6 +124,12 @@ export class Scope {
     return this.#serverIds.has(serverId)
   }
 
+  /** True when the lists of a member are those that its owner sees, and not the caller's own. */
+  readsOwners(serverId: string): boolean {
+    const member = this.#resolved.members.find(({ server: { id } }) => id === serverId)
+    return member === undefined || !asksCallers(member.server) || member.server.ownerId === this.actor.userId
+  }
+
   /** True when the target of a request is still in this scope: its member, and the item that it names. */
   permits(method: string, { member: { server }, original }: PermitTarget): boolean {
     if (this.gone) return false
@@ -146,9 +154,8 @@ export class Scope {
       const { side } = this.face(server.id)
       const signInAt = this.#signInAt(server)
       return {
-        ...{ member, signInAt, catalog: upstreams.catalog(server.id, side) },
+        ...{ member, signInAt, ...listsFor(upstreams, server, this.actor.userId, side) },
         listed: server.enabled && signInAt === undefined && offlineGrace.listed(server.id),
-        blocked: blockedTools(upstreams, server, side),
       }
     })
     const before = this.#catalog
@@ -220,7 +227,7 @@ export class Scope {
       tools.get(name) ??
       this.#oldNames.find('tools', name, this.catalog) ??
       findFormerName(name, this.#resolved.members, tools) ??
-      this.#unseenTool(name)
+      unseenTool(this.#resolved, this.catalog.states, name)
     )
   }
 
@@ -229,7 +236,8 @@ export class Scope {
     return (
       prompts.get(name) ??
       this.#oldNames.find('prompts', name, this.catalog) ??
-      findFormerName(name, this.#resolved.members, prompts)
+      findFormerName(name, this.#resolved.members, prompts) ??
+      unseenPrompt(this.#resolved, this.catalog.states, name)
     )
   }
 
@@ -240,8 +248,25 @@ export class Scope {
    */
   ready(capabilities?: JsonObject): Promise<void> | undefined {
     const lists = this.#listsReady()
-    const asked = (): Promise<void> | undefined => (capabilities ? this.#askedReady(capabilities) : undefined)
-    return lists === undefined ? asked() : lists.then(asked)
+    const rest = (): Promise<void> | undefined => {
+      const own = this.#ownReady()
+      const asked = (): Promise<void> | undefined => (capabilities ? this.#askedReady(capabilities) : undefined)
+      return own === undefined ? asked() : own.then(asked)
+    }
+    return lists === undefined ? rest() : lists.then(rest)
+  }
+
+  /** Waits for the lists that members have for this caller alone. */
+  #ownReady(): Promise<void> | undefined {
+    const { upstreams } = this.#parts
+    const waits: Promise<void>[] = []
+    for (const { catalog, signInAt, member } of this.catalog.states) {
+      const { id, enabled } = member.server
+      const isMissing = enabled && !catalog && signInAt === undefined
+      const wait = isMissing ? upstreams.callerLists(id, this.actor.userId, this.face(id).side) : undefined
+      if (wait !== undefined) waits.push(wait)
+    }
+    return waits.length === 0 ? undefined : Promise.all(waits).then(() => this.touch())
   }
 
   #askedReady(capabilities: JsonObject): Promise<void> | undefined {
@@ -289,31 +314,6 @@ export class Scope {
     const { lists } = this.catalog
     const announced = Object.fromEntries(kinds.map(kind => [kind, lists[kind]]))
     if (this.#announced) this.#announced = { ...this.#announced, ...announced }
-  }
-
-  /**
-   * A tool of a single server that was never seen: the name may exist, so the call is sent, and the server, or the
-   * reason why it cannot be reached, answers. What its owner renamed, disabled, pinned or has not approved yet still
-   * applies.
-   */
-  #unseenTool(name: string): Target | undefined {
-    const [state, ...others] = this.catalog.states
-    if (!state || state.catalog || others.length > 0 || this.#resolved.kind !== 'server') return undefined
-    const { server } = state.member
-    const { tools } = server
-    const renamed = Object.entries(tools).find(([, override]) => override.name === name)
-    const [original, override] = renamed ?? [name, overrideOf(tools, name)]
-    const hidden = !isToolOn(server, override) || (!renamed && override?.name !== undefined && override.name !== name)
-    if (hidden) return undefined
-    const rules = override?.arguments
-    const variablesIn = pinsWithVariables(rules, rules, true)
-    return {
-      member: state.member,
-      original,
-      ...(rules ? { rules } : {}),
-      ...(variablesIn.length > 0 ? { variablesIn } : {}),
-      ...(state.blocked?.has(original) ? { blocked: true } : {}),
-    }
   }
 }
 

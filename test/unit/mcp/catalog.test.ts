@@ -162,7 +162,7 @@ test('the view of a group shows stored tools with where they come from, and what
     server.status = { ...server.status, state: 'offline', reason: { code: 'stopped', message: '' } }
     upstreams.add(b.id, undefined)
   })
-  const view = hub.mcp.groupView(hub.world.person('alice'), group, [a, b])
+  const view = await hub.mcp.groupView(hub.world.person('alice'), group, [a, b])
   expect(view.tools(0, 10)).toMatchObject([{ name: 'x_y', server: 'a', original: 'x.y' }])
   expect(view.counts).toEqual({ tools: 1, prompts: 0, resources: 0 })
   expect(view.tokens).toBeGreaterThan(10)

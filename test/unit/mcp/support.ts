@@ -249,8 +249,9 @@ export class FakeUpstreams implements Upstreams {
     return this.servers.get(serverId)?.catalog
   }
   definitions(serverId: string): ReadonlyMap<string, ToolDefinition> {
-    return new Map(this.changed.get(serverId)?.map(tool => [tool, { hash: 'new', changed: true }]))
+    return new Map(this.changed.get(serverId)?.map(tool => [tool, { hash: 'new', changed: true, approved: 'old' }]))
   }
+  callerLists(): undefined {}
   approveTool(): void {}
   catalogsReady(ids: readonly string[], budgetMs: number): Promise<void> {
     this.readyWaits.push({ ids, budgetMs })

@@ -182,7 +182,7 @@ export class World {
       mcp: {
         callTool: call => this.#mcp(upstreams).callTool(call),
         recordRefusal: () => undefined,
-        groupView: () => ({
+        groupView: async () => ({
           tools: () => [],
           counts: { tools: 7, prompts: 0, resources: 0 },
           tokens: 90,
@@ -353,6 +353,7 @@ export class World {
       definitions: () => this.definitions,
       approveTool: (id: string, tool: string, hash: string) => this.deeds.push(`approve ${id} ${tool} ${hash}`),
       catalogsReady: async () => {},
+      callerLists: () => undefined,
       counts: () => ({ total: 2, online: 1, connecting: 0, offline: 1, tools: 7 }),
       stderr: () => [1, 2, 3].map(n => ({ at: '2026-11-21T09:00:00.000Z', line: `line ${n}` })),
       start: note('start'),

@@ -9,7 +9,10 @@ const lists = catalog(
   { name: 'a/b' },
   { description: 'nameless' },
 )
-const live = { catalog: () => lists, definitions: () => new Map([['a/b', { hash: 'x', changed: true }]]) }
+const live = {
+  catalog: () => lists,
+  definitions: () => new Map([['a/b', { hash: 'x', changed: true, approved: 'y' }]]),
+}
 const tools = serverTools({ id: 's', tools: { now: { name: 'time_now', enabled: false } } }, live)
 
 describe('serverTools()', () => {

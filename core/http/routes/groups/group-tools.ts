@@ -64,7 +64,7 @@ function documentRoute({ registry, mcp, version }: GroupToolsDeps): Route {
       writing.add(actor.userId)
       try {
         const usable = await registry.groups.usableMembers(actor, record)
-        const view = mcp.groupView(
+        const view = await mcp.groupView(
           actor,
           record,
           usable.map(({ server }) => server),

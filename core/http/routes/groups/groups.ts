@@ -121,7 +121,7 @@ function previewGroup({ registry, mcp }: GroupRoutesDeps): Route {
       const { usable, lost: _, ...record } = await registry.groups.draft(actor, body)
       // A turn of its own, as when a group is written: merging takes a while.
       await nextTurn()
-      const { tools, counts, tokens, warnings } = mcp.groupView(actor, record, serversOf(usable))
+      const { tools, counts, tokens, warnings } = await mcp.groupView(actor, record, serversOf(usable))
       return { body: { items: tools(offset, limit), total: counts.tools, limit, offset, counts, tokens, warnings } }
     },
   })
@@ -234,7 +234,7 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
       async handle({ actor, params, query }) {
         const record = await deps.registry.groups.resolve(actor, params.ref, 'see')
         const usable = await deps.registry.groups.usableMembers(actor, record)
-        const { tools, counts, tokens, warnings } = deps.mcp.groupView(actor, record, serversOf(usable))
+        const { tools, counts, tokens, warnings } = await deps.mcp.groupView(actor, record, serversOf(usable))
         const { limit, offset } = query
         const items = tools(offset, limit)
         return { body: { items, total: counts.tools, limit, offset, counts, tokens, warnings } }
@@ -281,7 +281,7 @@ async function groupView(
   const { usable } = record
   const whole = seesWhole(actor, record.ownerId)
   const shown = whole ? record : { ...record, members: usable.map(({ member }) => member) }
-  const live = deps.mcp.groupView(actor, record, serversOf(usable))
+  const live = await deps.mcp.groupView(actor, record, serversOf(usable))
   return {
     ...deps.registry.groups.publicBody(shown),
     ...recordFields(record),

@@ -22,7 +22,7 @@ import { problemPart } from './problem-part.ts'
 /** Dependencies of a tool call by the API. */
 export interface ToolCallDeps {
   readonly registry: Pick<Registry, 'servers'>
-  readonly upstreams: Pick<Upstreams, 'catalog' | 'catalogsReady' | 'definitions'>
+  readonly upstreams: Pick<Upstreams, 'catalog' | 'catalogsReady' | 'callerLists' | 'definitions'>
   readonly mcp: Pick<McpEndpoint, 'callTool' | 'recordRefusal'>
   readonly credentials: Pick<LiveCredentials, 'during'>
   readonly bytes: Pick<BytesInFlight, 'user'>
@@ -88,7 +88,7 @@ export function toolCallRoutes(deps: ToolCallDeps): Route[] {
         const server = await deps.registry.servers.resolve(actor, params.ref, 'see')
         const { headers } = request
         const { requestId, clientAddress } = info
-        const tool = await toolName(deps, server, params.tool).catch((error: unknown) => {
+        const tool = await toolName(deps, server, params.tool, actor.userId).catch((error: unknown) => {
           deps.mcp.recordRefusal({ actor, server, tool: params.tool, requestId, clientAddress }, error)
           throw error
         })
@@ -119,11 +119,17 @@ interface Finished {
 }
 
 /** Resolves a tool's original name: the path has its exposed name, the original one, or a form that is valid in a path. */
-async function toolName({ upstreams }: ToolCallDeps, record: ServerRecord, name: string): Promise<string> {
+async function toolName(
+  { upstreams }: ToolCallDeps,
+  record: ServerRecord,
+  name: string,
+  caller: string,
+): Promise<string> {
   if (!upstreams.catalog(record.id)) await upstreams.catalogsReady([record.id], CATALOG_WAIT_MS)
-  const catalog = upstreams.catalog(record.id)
+  await upstreams.callerLists(record.id, caller)
+  const catalog = upstreams.catalog(record.id, undefined, caller)
   if (!catalog) return name
-  const tools = serverTools(record, upstreams)
+  const tools = serverTools(record, upstreams, caller)
   const tool = findTool(record.name, tools, name)
   // A disabled tool is missing for its owner too: a call from the console must behave like a call through `/mcp`.
   if (!tool.enabled) throw toolNotFound(record.name, name, tools)

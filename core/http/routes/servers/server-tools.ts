@@ -15,7 +15,7 @@ import { appliedLimit, etag, type LiveView, noteChange, qualified, seesWhole, wr
 /** Dependencies of the routes of a server's tools. */
 export interface ServerToolsDeps {
   readonly registry: Pick<Registry, 'servers' | 'audit'>
-  readonly upstreams: LiveView & Pick<Upstreams, 'approveTool'>
+  readonly upstreams: LiveView & Pick<Upstreams, 'approveTool' | 'callerLists'>
 }
 
 const tag = 'servers'
@@ -99,7 +99,9 @@ function listRoute(deps: ServerToolsDeps, kind: Kind, item: z.ZodType, example: 
     },
     async handle({ actor, params, query }) {
       const record = await deps.registry.servers.resolve(actor, params.ref, 'see')
-      const catalog = deps.upstreams.catalog(record.id)
+      const caller = callerOf(actor, record)
+      if (caller !== undefined) await deps.upstreams.callerLists(record.id, caller)
+      const catalog = deps.upstreams.catalog(record.id, undefined, caller)
       const { state, warnings = [] } = deps.upstreams.status(record.id)
       const all = [...(catalog?.warnings ?? []), ...warnings.map(({ message }) => message)]
       return {
@@ -114,6 +116,11 @@ function listRoute(deps: ServerToolsDeps, kind: Kind, item: z.ZodType, example: 
   })
 }
 
+/** The user whose own lists are shown; undefined for those who see the owner's, which they may edit. */
+function callerOf(actor: UserActor, { ownerId }: ServerRecord): string | undefined {
+  return seesWhole(actor, ownerId) ? undefined : actor.userId
+}
+
 /** A page of the items of one kind that are visible to this actor. */
 function offered(
   deps: ServerToolsDeps,
@@ -124,11 +131,11 @@ function offered(
 ): { readonly items: readonly JsonObject[]; readonly total: number; readonly limit: number; readonly offset: number } {
   const whole = seesWhole(actor, record.ownerId)
   if (kind === 'tools') {
-    const tools = (whole ? serverTools : openTools)(record, deps.upstreams)
+    const tools = (whole ? serverTools : openTools)(record, deps.upstreams, callerOf(actor, record))
     const items = pieceOf(tools, offset, limit, tool => tool.characters).map(whole ? ownedTool : viewedTool)
     return { items, total: tools.length, limit: appliedLimit(items, tools.length, { limit, offset }), offset }
   }
-  const catalog = deps.upstreams.catalog(record.id)
+  const catalog = deps.upstreams.catalog(record.id, undefined, callerOf(actor, record))
   const all =
     kind === 'prompts'
       ? (catalog?.prompts ?? [])
@@ -186,7 +193,11 @@ function approveTool(deps: ServerToolsDeps): Route {
     responses: { 200: { description: 'The tool', schema: toolItem, example: exampleTool } },
     async handle({ actor, params, body, info }) {
       const record = await deps.registry.servers.resolve(actor, params.ref, 'edit')
-      const { original } = findTool(record.name, serverTools(record, deps.upstreams), params.tool)
+      // A tool that only callers see is in no list of its owner.
+      const isKnown = deps.upstreams.definitions(record.id).has(params.tool)
+      const tools = serverTools(record, deps.upstreams)
+      const isListed = !isKnown || tools.some(({ original }) => original === params.tool)
+      const original = isListed ? findTool(record.name, tools, params.tool).original : params.tool
       deps.upstreams.approveTool(record.id, original, body.hash)
       noteChange(deps.registry.audit, actor, info, 'server.approve', record, { tool: original, hash: body.hash })
       return { body: toolAfter(deps, record, original) }

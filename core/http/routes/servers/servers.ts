@@ -44,7 +44,7 @@ import {
 /** Dependencies of the routes of `/api/servers`. */
 export interface ServerRoutesDeps {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'audit'>
-  readonly upstreams: LiveView & Pick<Upstreams, 'credentials'>
+  readonly upstreams: LiveView & Pick<Upstreams, 'credentials' | 'callerLists'>
 }
 
 const tag = 'servers'
@@ -202,6 +202,7 @@ function oneServer(deps: ServerRoutesDeps): Route[] {
       responses: { 200: one },
       async handle({ actor, params }) {
         const record = await servers.resolve(actor, params.ref, 'see')
+        await deps.upstreams.callerLists(record.id, actor.userId)
         return recordReply(await withMine(deps.upstreams.credentials, actor, record, serverView(deps, actor, record)))
       },
     }),
