@@ -1,6 +1,7 @@
 import type { PluginContext } from 'patchbay/contract'
 import { z } from 'zod'
 import type { OAuthServerConfig } from './config.ts'
+import { oauthAnswer } from './errors.ts'
 import { isSafe, RESOURCE_METADATA, resourcePath, SCOPES } from './site.ts'
 
 const AUTHORIZATION_SERVER = '/.well-known/oauth-authorization-server'
@@ -40,7 +41,7 @@ export function addMetadata({ routes, isLocal }: PluginContext<unknown>, config:
     anyQuery: true,
     tag: 'OAuth',
   } as const
-  const absent = { 404: { description: 'There is no such resource, or no sign-in without https.' } }
+  const absent = { 404: oauthAnswer('invalid_request', 'There is no such resource, or no sign-in without https') }
   routes.add({
     ...common,
     path: RESOURCE_METADATA,
