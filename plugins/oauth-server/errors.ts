@@ -46,6 +46,16 @@ export const ERRORS = {
     title: 'No such connected app',
     remedy: 'GET /api/oauth/grants lists yours.',
   },
+  identity_unknown: {
+    status: 403,
+    title: 'No user of this hub has this account',
+    remedy: 'Sign in with your password and link the account in the settings, or ask an administrator.',
+  },
+  issuer_unreachable: {
+    status: 502,
+    title: 'The issuer could not be reached',
+    remedy: 'Try again later; the hub does so too.',
+  },
 } as const satisfies Readonly<Record<string, ErrorKind>>
 
 /** The meaning of `session_required` at the routes of the plugin, which take no access key. */

@@ -20,12 +20,13 @@ const notHere = {
 
 /** Adds the documents by which clients find out how to sign in (RFC 9728, RFC 8414, OpenID Connect Discovery). */
 export function addMetadata({ routes, isLocal }: PluginContext<unknown>, config: OAuthServerConfig): void {
+  const external = config.issuers.map(({ issuer }) => issuer)
   const resource = (baseUrl: string, path: string) => {
     if (!resourcePath(path)) return notHere
     return {
       body: {
         resource: `${baseUrl}${path}`,
-        ...(isSafe(baseUrl, isLocal()) ? { authorization_servers: [baseUrl] } : {}),
+        ...(isSafe(baseUrl, isLocal()) ? { authorization_servers: external.length > 0 ? external : [baseUrl] } : {}),
         scopes_supported: SCOPES,
         bearer_methods_supported: ['header'],
         resource_name: 'Patchbay',
@@ -57,6 +58,7 @@ export function addMetadata({ routes, isLocal }: PluginContext<unknown>, config:
     answers: { 200: { description: 'RFC 9728' }, ...absent },
     handle: ({ baseUrl, params }) => resource(baseUrl, `/${params.rest}`),
   })
+  if (external.length > 0) return
   for (const path of [AUTHORIZATION_SERVER, OPENID]) {
     routes.add({
       ...common,
