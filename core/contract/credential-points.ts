@@ -14,11 +14,11 @@ export interface VerifiedToken {
 }
 
 /**
- * Reads Bearer tokens that are neither access keys nor session tokens. Such a token opens the path of its `resource` under `/mcp`,
+ * Reads Bearer tokens that are neither access keys nor session tokens. Such a token opens the paths of its `resources` under `/mcp`,
  * and there its `target`; core checks both, and that the user is there, enabled and of the same epoch.
  */
 export interface TokenVerifier {
-  /** Undefined for a token that is not its own. Rejects with `token_invalid`, `token_expired` or `token_revoked`. Its outcome is kept for 30 s. */
+  /** Undefined for a token that is not its own. Rejects with `token_invalid` and the like. Its outcome is kept for 30 s. */
   verify(token: string): Promise<VerifiedToken | undefined>
   /** True once a credential that it has verified has ended. Answers from memory, since it is called with each request. */
   hasEnded(credential: GrantedCredential): boolean

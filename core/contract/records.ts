@@ -35,9 +35,10 @@ export type Credential =
       /** Name of the client, as the user saw it. */
       readonly label: string
       readonly scopes: readonly GrantScope[]
-      /** The address that the token is for, such as `https://hub.example/mcp/work`. */
-      readonly resource: string
-      readonly target: GrantTarget
+      /** The addresses that the token is for, such as `https://hub.example/mcp/work`; the hub's own is for all below it. Absent: any. */
+      readonly resources?: readonly string[]
+      /** Absent: what is at the address of the request. */
+      readonly target?: GrantTarget
       readonly expiresAtMs: number
     }
   | { readonly kind: 'local' }

@@ -65,22 +65,31 @@ export const SIGN_IN_FIELDS: Readonly<Record<string, JsonObject>> = {
         'x-zh': { title: '资源参数', description: '`omit`：不发送 `resource` 参数，用于拒绝它的签发方。' },
       },
       grant: {
-        ...{ type: 'string', enum: ['code', 'client_credentials', 'id_jag', 'token_exchange'], title: 'Grant' },
+        ...{
+          type: 'string',
+          enum: ['code', 'client_credentials', 'id_jag', 'token_exchange', 'jwt_bearer'],
+          title: 'Grant',
+        },
         description:
-          '`client_credentials`: the hub signs in as the client, and nobody else does. `id_jag`, `token_exchange`: by the identity that a plugin has of each user.',
+          '`client_credentials`: the hub signs in as the client, and nobody else does. `id_jag`, `token_exchange`, `jwt_bearer`: by the identity that a plugin has of each user.',
         'x-zh': {
           title: '授权方式',
           description:
-            '`client_credentials`：hub 以客户端身份登录，无需用户登录。`id_jag`、`token_exchange`：使用插件持有的每个用户的身份。',
+            '`client_credentials`：hub 以客户端身份登录，无需用户登录。`id_jag`、`token_exchange`、`jwt_bearer`：使用插件持有的每个用户的身份。',
         },
       },
       identity: {
         type: 'object',
         additionalProperties: false,
-        required: ['issuer', 'clientId'],
+        required: ['issuer'],
         title: 'Identity provider',
-        description: 'Where the identity of a user is exchanged for a grant to the server, with `id_jag`.',
-        'x-zh': { title: '身份提供方', description: '使用 `id_jag` 时，在此将用户身份换成对服务器的授权。' },
+        description:
+          'The issuer of the identity of a user, with `id_jag` and `jwt_bearer`. With `id_jag` it is exchanged there for a grant to the server.',
+        'x-zh': {
+          title: '身份提供方',
+          description:
+            '使用 `id_jag` 和 `jwt_bearer` 时用户身份的签发方；使用 `id_jag` 时在此将身份换成对服务器的授权。',
+        },
         properties: {
           issuer: {
             ...{ type: 'string', format: 'uri', maxLength: 2048, title: 'Issuer' },
@@ -89,8 +98,8 @@ export const SIGN_IN_FIELDS: Readonly<Record<string, JsonObject>> = {
           },
           clientId: {
             ...{ type: 'string', minLength: 1, maxLength: 2048, title: 'Client id' },
-            description: 'Of the client of the hub there.',
-            'x-zh': { title: '客户端 ID', description: 'hub 在该处的客户端。' },
+            description: 'Of the client of the hub there, with `id_jag`.',
+            'x-zh': { title: '客户端 ID', description: '使用 `id_jag` 时 hub 在该处的客户端。' },
           },
           clientSecret: {
             ...{ type: 'string', minLength: 1, maxLength: 4096, writeOnly: true, title: 'Client secret' },

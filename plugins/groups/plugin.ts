@@ -69,7 +69,7 @@ async function oneServer(
 async function chosen(registry: RegistryView, actor: Actor): Promise<ResolvedGroup | undefined> {
   if (actor.kind !== 'user' || actor.credential.kind !== 'grant') return undefined
   const { target } = actor.credential
-  if (target.kind === 'all') return undefined
+  if (!target || target.kind === 'all') return undefined
   if (target.kind === 'server') {
     const server = await registry.server(actor, target.id)
     return server && reachable(actor, server) ? serverAlone(server) : undefined

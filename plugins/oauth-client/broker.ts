@@ -191,26 +191,16 @@ export class Broker implements CredentialSource {
     const proofKey = isBound ? await newProofKey() : undefined
     const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client, proofKey)
     try {
-      const place = {
-        fetch,
-        server: url,
-        oauth,
-        userId,
-        ownerId: server.ownerId,
-        issuer: issuer.issuer,
-        endpoint,
-        resource,
-        scopes,
-      }
+      const asked = { server: url, oauth, userId, ownerId: server.ownerId, resource, scopes }
+      const place = { ...asked, fetch, issuer: issuer.issuer, endpoint }
       const tokens =
         oauth.grant === 'client_credentials'
           ? await endpoint.client(scopes, oauth.omitsResource ? undefined : resource)
           : await this.#exchanges.tokens(place)
-      if (!tokens)
-        throw this.#signInNeeded(
-          server,
-          `, and no identity of yours at ${oauth.identity?.issuer ?? issuer.issuer} is known`,
-        )
+      if (!tokens) {
+        const at = oauth.identity?.issuer ?? issuer.issuer
+        throw this.#signInNeeded(server, `, and no identity of yours at ${at} is known`)
+      }
       const signedIn = { userId, serverId: server.id, resource, asked: scopes, client, issuer, tokens }
       const credential = await this.store.signedIn(signedIn)
       this.refresher.noted(credential)

@@ -1,6 +1,7 @@
+import { decodeJwt } from 'jose'
 import type { GuardedFetch, PluginContext } from 'patchbay/contract'
 import type { Clients } from './clients.ts'
-import { issuerMetadata } from './discovery.ts'
+import { isSameIssuer, issuerMetadata } from './discovery.ts'
 import type { ServerOauth } from './server-config.ts'
 import { TokenEndpoint, type Tokens } from './tokens.ts'
 import type { SubjectToken } from './types.ts'
@@ -24,7 +25,10 @@ export interface Exchange {
   readonly scopes: readonly string[]
 }
 
-/** Exchanges the identities that plugins have of users: at the server's issuer (RFC 8693), or by an ID-JAG of their provider. */
+/**
+ * Exchanges the identities that plugins have of users: at the server's issuer (RFC 8693, or RFC 7523 for a workload's), or by an ID-JAG
+ * of their provider.
+ */
 export class Exchanges {
   readonly #context: PluginContext<unknown>
   readonly #clients: Clients
@@ -39,8 +43,15 @@ export class Exchanges {
     const { oauth, issuer, endpoint, resource, scopes, userId } = exchange
     const scope = scopes.length === 0 ? {} : { scope: scopes.join(' ') }
     if (!(await this.#mayExchange(exchange))) return undefined
-    const subject = await this.#subject(userId, oauth.grant === 'id_jag' ? oauth.identity?.issuer : issuer)
+    const isDirect = oauth.grant === 'jwt_bearer'
+    const from = oauth.grant === 'token_exchange' ? issuer : oauth.identity?.issuer
+    const subject = await this.#subject(userId, from, isDirect ? issuer : undefined)
     if (!subject) return undefined
+    if (isDirect) {
+      this.#requireAudience(subject, issuer)
+      const asked = { assertion: subject.token, ...scope }
+      return endpoint.grant(ASSERTION, oauth.omitsResource ? asked : { ...asked, resource })
+    }
     if (oauth.grant === 'token_exchange') {
       const asked = { ...subjectOf(subject), requested_token_type: ACCESS_TOKEN, ...scope }
       return endpoint.grant(EXCHANGE, oauth.omitsResource ? asked : { ...asked, resource })
@@ -58,6 +69,14 @@ export class Exchanges {
   async #idJag({ fetch, server, oauth, issuer, resource, scopes }: Exchange, subject: SubjectToken) {
     const { identity } = oauth
     if (!identity) return undefined
+    if (identity.client.clientId === undefined)
+      throw this.#context.error(
+        'client_needed',
+        '"id_jag" needs the client of the hub at the provider: set "oauth.identity.clientId"',
+        {
+          data: { redirectUri: '' },
+        },
+      )
     const provider = await issuerMetadata(this.#context, fetch, identity.issuer, server)
     const client = await this.#clients.of(fetch, provider, { redirectUri: '', document: undefined }, identity.client)
     return new TokenEndpoint(this.#context, fetch, provider, client).assertion(EXCHANGE, {
@@ -69,13 +88,35 @@ export class Exchanges {
     })
   }
 
-  async #subject(userId: string, issuer: string | undefined): Promise<SubjectToken | undefined> {
+  /** Throws `issuer_unusable` for an identity that is for somebody else, who could use it in the place of the user. */
+  #requireAudience({ token }: SubjectToken, issuer: string): void {
+    if (audiencesOf(token).some(one => isSameIssuer(one, issuer))) return
+    throw this.#context.error(
+      'issuer_unusable',
+      `The identity that a plugin has of you is not for ${issuer}: its audience is another one, and it was not sent`,
+    )
+  }
+
+  async #subject(
+    userId: string,
+    issuer: string | undefined,
+    audience: string | undefined,
+  ): Promise<SubjectToken | undefined> {
     if (issuer === undefined) return undefined
     for (const source of this.#context.contributions('tokenGrant').values()) {
-      const found = await source.subjectToken(userId, issuer)
+      const found = await source.subjectToken(userId, issuer, audience)
       if (found) return found
     }
     return undefined
+  }
+}
+
+function audiencesOf(token: string): readonly string[] {
+  try {
+    const { aud } = decodeJwt(token)
+    return typeof aud === 'string' ? [aud] : (aud ?? [])
+  } catch {
+    return []
   }
 }
 

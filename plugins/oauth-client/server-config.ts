@@ -9,14 +9,16 @@ export interface ServerOauth extends GivenClient {
   /** The parameter `resource` is left out. */
   readonly omitsResource: boolean
   readonly grant: ServerGrant
-  /** The issuer at which the identity of a user is exchanged, with `id_jag`. */
+  /** The issuer of the identity of a user, with `id_jag` and `jwt_bearer`; `client`: of the hub there, with `id_jag`. */
   readonly identity?: { readonly issuer: string; readonly client: GivenClient } | undefined
 }
 
 /** The way to tokens: by a person's sign-in, by the hub as a client, or by the identity that a plugin has of a user. */
-export type ServerGrant = 'code' | 'client_credentials' | 'id_jag' | 'token_exchange'
+export type ServerGrant = 'code' | 'client_credentials' | 'id_jag' | 'token_exchange' | 'jwt_bearer'
 
-const GRANTS: readonly unknown[] = ['code', 'client_credentials', 'id_jag', 'token_exchange'] satisfies ServerGrant[]
+const GRANTS: readonly unknown[] = [
+  ...(['code', 'client_credentials', 'id_jag', 'token_exchange', 'jwt_bearer'] satisfies ServerGrant[]),
+]
 
 /** The `oauth` of a server's configuration; undefined for a server without sign-in. */
 export function serverOauth({ oauth }: JsonObject): ServerOauth | undefined {
@@ -39,7 +41,7 @@ function identityOf(identity: unknown): ServerOauth['identity'] {
   if (!isJsonObject(identity)) return undefined
   const issuer = textOf(identity.issuer)
   const clientId = textOf(identity.clientId)
-  if (issuer === undefined || clientId === undefined) return undefined
+  if (issuer === undefined) return undefined
   return { issuer, client: { clientId, clientSecret: textOf(identity.clientSecret) } }
 }
 

@@ -9,13 +9,14 @@ export interface SubjectToken {
   readonly type: `urn:ietf:params:oauth:token-type:${'id_token' | 'access_token' | 'jwt' | 'saml2'}`
 }
 
-/** Gives tokens of users for servers with the grant `id_jag` or `token_exchange`. */
+/** Gives tokens of users for servers with the grant `id_jag`, `token_exchange` or `jwt_bearer`. */
 export interface TokenGrant {
   /**
    * A token of the user from this issuer, which alone gets it. Undefined: there is none. The issuer is what the owner of a server
-   * wrote, or what a server names: only a token that this issuer gave may be returned.
+   * wrote, or what a server names: only a token that this issuer gave may be returned. `audience`: with `jwt_bearer` the issuer of the
+   * server, which gets the token as it is; the hub sends no token that is not for it.
    */
-  subjectToken(userId: string, issuer: string): Promise<SubjectToken | undefined>
+  subjectToken(userId: string, issuer: string, audience?: string): Promise<SubjectToken | undefined>
 }
 
 declare module 'patchbay/contract' {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { externalIssuer } from './external/config.ts'
 
 const host = z.string().regex(/^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/)
 const scheme = z
@@ -45,6 +46,16 @@ export const config = z.strictObject({
       title: 'Hosts of client documents',
       description: 'Only clients whose id is an address at one of these hosts. Without it any host.',
       'x-zh': { title: '客户端文档主机', description: '只接受 ID 位于这些主机的客户端；留空则不限。' },
+    }),
+  issuers: z
+    .array(externalIssuer)
+    .max(10)
+    .refine(all => new Set(all.map(({ issuer }) => issuer)).size === all.length, 'has an issuer twice')
+    .default([])
+    .meta({
+      title: 'External issuers',
+      description: 'Issuers whose tokens open the hub, in place of the hub’s own sign-in for clients.',
+      'x-zh': { title: '外部颁发者', description: '其令牌可访问中枢的颁发者；设置后将取代中枢自身的客户端登录。' },
     }),
 })
 

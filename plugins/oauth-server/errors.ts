@@ -1,4 +1,5 @@
-import type { ErrorKind, HubError } from 'patchbay/contract'
+import type { ErrorKind, HubError, RouteAnswerKind } from 'patchbay/contract'
+import { z } from 'zod'
 
 /** Makes errors with the codes of the plugin. */
 export type Fail = (code: keyof typeof ERRORS, message: string, options?: { readonly cause?: unknown }) => HubError
@@ -45,6 +46,16 @@ export const ERRORS = {
     title: 'No such connected app',
     remedy: 'GET /api/oauth/grants lists yours.',
   },
+  identity_unknown: {
+    status: 403,
+    title: 'No user of this hub has this account',
+    remedy: 'Sign in with your password and link the account in the settings, or ask an administrator.',
+  },
+  issuer_unreachable: {
+    status: 502,
+    title: 'The issuer could not be reached',
+    remedy: 'Try again later; the hub does so too.',
+  },
 } as const satisfies Readonly<Record<string, ErrorKind>>
 
 /** The meaning of `session_required` at the routes of the plugin, which take no access key. */
@@ -52,6 +63,19 @@ export const SESSION_REQUIRED: ErrorKind = {
   status: 403,
   title: 'A sign-in is needed',
   remedy: 'Sign in to the console; access keys cannot do this.',
+}
+
+const oauthRefusal = z
+  .object({ error: z.string(), error_description: z.string() })
+  .meta({ description: 'An error in the form of OAuth (RFC 6749, section 5.2)' })
+
+/** An answer in the form of OAuth, in place of a problem, as the API document shows it. `codes`: the values of `error`. */
+export function oauthAnswer(error: string, codes = error): RouteAnswerKind {
+  return {
+    description: codes,
+    schema: oauthRefusal,
+    example: { error, error_description: 'A sentence for the developer of the client' },
+  }
 }
 
 /** An error of RFC 6749, section 5.2, as `/token`, `/revoke` and `/register` answer it. */

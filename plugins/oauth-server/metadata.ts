@@ -1,6 +1,7 @@
 import type { PluginContext } from 'patchbay/contract'
 import { z } from 'zod'
 import type { OAuthServerConfig } from './config.ts'
+import { oauthAnswer } from './errors.ts'
 import { isSafe, RESOURCE_METADATA, resourcePath, SCOPES } from './site.ts'
 
 const AUTHORIZATION_SERVER = '/.well-known/oauth-authorization-server'
@@ -19,12 +20,13 @@ const notHere = {
 
 /** Adds the documents by which clients find out how to sign in (RFC 9728, RFC 8414, OpenID Connect Discovery). */
 export function addMetadata({ routes, isLocal }: PluginContext<unknown>, config: OAuthServerConfig): void {
+  const external = config.issuers.map(({ issuer }) => issuer)
   const resource = (baseUrl: string, path: string) => {
     if (!resourcePath(path)) return notHere
     return {
       body: {
         resource: `${baseUrl}${path}`,
-        ...(isSafe(baseUrl, isLocal()) ? { authorization_servers: [baseUrl] } : {}),
+        ...(isSafe(baseUrl, isLocal()) ? { authorization_servers: external.length > 0 ? external : [baseUrl] } : {}),
         scopes_supported: SCOPES,
         bearer_methods_supported: ['header'],
         resource_name: 'Patchbay',
@@ -40,7 +42,7 @@ export function addMetadata({ routes, isLocal }: PluginContext<unknown>, config:
     anyQuery: true,
     tag: 'OAuth',
   } as const
-  const absent = { 404: { description: 'There is no such resource, or no sign-in without https.' } }
+  const absent = { 404: oauthAnswer('invalid_request', 'There is no such resource, or no sign-in without https') }
   routes.add({
     ...common,
     path: RESOURCE_METADATA,
@@ -56,6 +58,7 @@ export function addMetadata({ routes, isLocal }: PluginContext<unknown>, config:
     answers: { 200: { description: 'RFC 9728' }, ...absent },
     handle: ({ baseUrl, params }) => resource(baseUrl, `/${params.rest}`),
   })
+  if (external.length > 0) return
   for (const path of [AUTHORIZATION_SERVER, OPENID]) {
     routes.add({
       ...common,

@@ -8,6 +8,7 @@ import { config, type OAuthServerConfig } from './config.ts'
 import { addConsent } from './consent.ts'
 import { ClientDocuments } from './documents.ts'
 import { ERRORS, type Fail } from './errors.ts'
+import { addElsewhere, externalTokens } from './external/setup.ts'
 import { addGrantRoutes } from './grant-routes.ts'
 import { Grants } from './grants.ts'
 import { addMetadata } from './metadata.ts'
@@ -36,6 +37,7 @@ export default definePlugin<OAuthServerConfig>({
     ...['/.well-known/oauth-authorization-server/*', '/.well-known/openid-configuration/*'],
     ...['/api/oauth/*', '/api/admin/oauth/*'],
   ],
+  points: { externalAccounts: { main: true } },
   migrations: { '0001-first': first },
   setup(context) {
     const { sealing, people } = context
@@ -65,14 +67,18 @@ export default definePlugin<OAuthServerConfig>({
     const proof = new ClientProof({ clients, sealed, documents, fetchFor })
 
     addMetadata(context, context.config)
-    addAuthorize(context, requests, fail)
-    addRegistration(context, context.config, sealed)
-    addToken(context, { grants, tokens, proof, tables })
-    addConsent(context, { requests, clients, grants, fail })
     addGrantRoutes(context, grants, fail)
     addAdminRoutes(context, { tables, grants, config: context.config, fail, most: limits.listedClients })
-
-    context.contribute('tokenVerifier', 'oauth-server', tokenVerifier(tokens, grants, ended))
+    if (context.config.issuers.length > 0) {
+      addElsewhere(context)
+      context.contribute('tokenVerifier', 'oauth-server', externalTokens(context, fail))
+    } else {
+      addAuthorize(context, requests, fail)
+      addRegistration(context, context.config, sealed)
+      addToken(context, { grants, tokens, proof, tables })
+      addConsent(context, { requests, clients, grants, fail })
+      context.contribute('tokenVerifier', 'oauth-server', tokenVerifier(tokens, grants, ended))
+    }
     context.contribute('challenge', 'oauth-server', {
       parameters({ status, path, baseUrl, message }) {
         if (!isSafe(baseUrl, context.isLocal())) return {}

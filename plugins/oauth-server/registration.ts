@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonValue, type PluginContext } from 'patchbay/contract'
 import { shownName } from './clients.ts'
 import type { OAuthServerConfig } from './config.ts'
-import { OAuthError } from './errors.ts'
+import { OAuthError, oauthAnswer } from './errors.ts'
 import { isRegistrable } from './redirects.ts'
 import type { SealedClients } from './sealed-clients.ts'
 import { isSafe } from './site.ts'
@@ -26,7 +26,7 @@ export function addRegistration(
       ...common,
       rawBody: MOST_BYTES,
       summary: 'Registration of clients, which is off',
-      answers: { 404: { description: 'Registration is off' } },
+      answers: { 404: oauthAnswer('invalid_request', 'Registration is off') },
       handle: () => new OAuthError('invalid_request', 'Clients cannot register here: ask an administrator', 404).answer,
     })
     return
@@ -38,8 +38,9 @@ export function addRegistration(
     summary: 'Register a client (RFC 7591); nothing is stored',
     answers: {
       201: { description: 'The client, whose id holds what it has registered' },
-      400: { description: 'invalid_redirect_uri, invalid_client_metadata' },
-      429: { description: 'Too many registrations' },
+      400: oauthAnswer('invalid_redirect_uri', 'invalid_redirect_uri, invalid_client_metadata'),
+      403: oauthAnswer('access_denied', 'access_denied: no sign-in without https'),
+      429: oauthAnswer('rate_limited', 'rate_limited, beyond 10 registrations a second of an address, or 100 of all'),
     },
     handle({ bytes, baseUrl, addressKey }) {
       try {

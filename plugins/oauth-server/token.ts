@@ -1,13 +1,23 @@
 import type { GrantScope, PluginContext, RouteAnswer } from 'patchbay/contract'
 import { ACCESS_SECONDS, type AccessTokens } from './access-tokens.ts'
 import type { ClientProof } from './client-proof.ts'
-import { OAuthError } from './errors.ts'
+import { OAuthError, oauthAnswer } from './errors.ts'
 import { FormGate, type Handler, type RawRequest } from './form-gate.ts'
 import type { Grants, Issuable } from './grants.ts'
 import { resourceAt } from './site.ts'
 import { type ClientMethod, scopesOf, type Tables } from './tables.ts'
 
 const MOST_BYTES = 32 * 1_024
+
+/** Refusals that both routes have. */
+const refusals = {
+  401: oauthAnswer('invalid_client'),
+  403: oauthAnswer('access_denied', 'access_denied: no sign-in without https'),
+  429: oauthAnswer(
+    'rate_limited',
+    'rate_limited, after 20 failures a minute with one code or token, or 300 of an address',
+  ),
+}
 
 interface TokenDeps {
   readonly grants: Grants
@@ -76,9 +86,11 @@ export function addToken({ routes, isLocal }: PluginContext<unknown>, deps: Toke
     summary: 'Tokens for a code or a refresh token',
     answers: {
       200: { description: 'The tokens' },
-      400: { description: 'invalid_grant, invalid_request, invalid_scope, invalid_target, unsupported_grant_type' },
-      401: { description: 'invalid_client' },
-      429: { description: 'rate_limited, after 20 failures a minute with one code or token, or 300 of an address' },
+      400: oauthAnswer(
+        'invalid_grant',
+        'invalid_grant, invalid_request, invalid_scope, invalid_target, unsupported_grant_type',
+      ),
+      ...refusals,
     },
     handle: guarded(async request => {
       const { form, baseUrl } = request
@@ -114,7 +126,8 @@ export function addToken({ routes, isLocal }: PluginContext<unknown>, deps: Toke
     summary: 'End what a token belongs to',
     answers: {
       200: { description: 'The token opens nothing any more, if it ever did' },
-      401: { description: 'invalid_client' },
+      400: oauthAnswer('invalid_request'),
+      ...refusals,
     },
     handle: guarded(async request => {
       const token = needed(request.form, 'token')

@@ -18,7 +18,8 @@ export class EndedGrants {
   }
 
   has({ grantId, target }: GrantedCredential): boolean {
-    return this.#ends.size > 0 && (this.#ends.has(grantId) || (target.kind !== 'all' && this.#ends.has(target.id)))
+    if (this.#ends.size === 0) return false
+    return this.#ends.has(grantId) || (target !== undefined && target.kind !== 'all' && this.#ends.has(target.id))
   }
 }
 
@@ -34,8 +35,8 @@ export function tokenVerifier(tokens: AccessTokens, grants: Grants, ended: Ended
       if (!grant || !isSame)
         throw new HubError('token_revoked', 'What the user agreed to has ended', { hint: 'Sign in again.' })
       const credential: GrantedCredential = {
-        ...{ kind: 'grant', grantId, clientId, label: grant.client_name, scopes, resource, expiresAtMs },
-        target: targetOf(grant),
+        ...{ kind: 'grant', grantId, clientId, label: grant.client_name, scopes, expiresAtMs },
+        ...{ resources: [resource], target: targetOf(grant) },
       }
       return { userId, epoch, credential }
     },

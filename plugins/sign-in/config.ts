@@ -68,6 +68,19 @@ const provider = z.strictObject({
         .max(128)
         .optional()
         .meta(words('Name', 'The claim with the name of a new user.', '用户名', '用作新用户名称的声明。')),
+      subject: z
+        .string()
+        .min(1)
+        .max(128)
+        .optional()
+        .meta(
+          words(
+            'User',
+            'The claim with the lasting id of the user, such as oid. Default: sub.',
+            '用户 ID',
+            '含有用户固定 ID 的声明，例如 oid；默认为 sub。',
+          ),
+        ),
     })
     .optional()
     .meta(words('Claims', 'Claims that are read.', '声明', '要读取的声明。')),

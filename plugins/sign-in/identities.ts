@@ -7,10 +7,17 @@ import type { IdentityRow, Tables } from './tables.ts'
 export class Identities {
   readonly #tables: Tables
   readonly #fail: Fail
+  readonly #listeners = new Set<(account: Pick<Account, 'issuer' | 'subject'>) => void>()
 
   constructor(tables: Tables, fail: Fail) {
     this.#tables = tables
     this.#fail = fail
+  }
+
+  /** Calls `listener` with each account that is unlinked, until the returned function is called. */
+  onUnlinked(listener: (account: Pick<Account, 'issuer' | 'subject'>) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
   }
 
   /** The oldest first. */
@@ -26,7 +33,7 @@ export class Identities {
     )
   }
 
-  find({ issuer, subject }: Account): Promise<IdentityRow | undefined> {
+  find({ issuer, subject }: Pick<Account, 'issuer' | 'subject'>): Promise<IdentityRow | undefined> {
     return this.#tables.read(db =>
       db
         .selectFrom('identities')
@@ -85,6 +92,7 @@ export class Identities {
     if (outcome === 'last')
       throw this.#fail('last_sign_in', 'This account is the last way to sign in: the user has no password')
     if (!outcome) throw this.#fail('identity_not_found', 'You have no such linked account')
+    for (const listener of this.#listeners) listener(outcome)
     return outcome
   }
 }

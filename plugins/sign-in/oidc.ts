@@ -87,7 +87,15 @@ export class OidcProvider implements Provider {
     const own = this.config.claims?.name
     const names = [own === undefined ? undefined : claims[own], claims.preferred_username, email?.split('@')[0]]
     const name = names.find((one): one is string => typeof one === 'string' && one !== '') ?? 'user'
-    return { issuer, subject: claims.sub, name, email }
+    return { issuer, subject: this.#subject(claims), name, email }
+  }
+
+  #subject(claims: IDToken): string {
+    const claim = this.config.claims?.subject
+    if (claim === undefined) return claims.sub
+    const subject = claims[claim]
+    if (typeof subject === 'string' && subject !== '') return subject
+    throw new TypeError(`its ID token has no claim "${claim}"`)
   }
 
   #server(): Promise<AuthorizationServer> {

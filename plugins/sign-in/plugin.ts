@@ -2,6 +2,7 @@ import { definePlugin, type Person } from 'patchbay/contract'
 import { addAdminRoutes } from './admin-routes.ts'
 import { config, type SignInConfig } from './config.ts'
 import { ERRORS, type Fail } from './errors.ts'
+import { externalAccounts } from './external-accounts.ts'
 import { addFactorRoutes } from './factor-routes.ts'
 import { Factors } from './factors.ts'
 import { Flows } from './flows.ts'
@@ -53,6 +54,7 @@ export default definePlugin<SignInConfig>({
     addIdentities(context, { identities, providers })
 
     context.contribute('secondFactor', NAME, proofs)
+    context.contribute('externalAccounts', NAME, externalAccounts(context, { identities, providers, turns }))
     context.contribute('builtPage', 'factors', { access: 'user' })
     context.jobs.every(SWEEP_MS, () => tickets.sweep())
     return undefined

@@ -169,7 +169,8 @@ function addFinish(context: PluginContext<unknown>, deps: ProviderDeps): void {
   })
 }
 
-function accountKey({ issuer, subject }: Account): string {
+/** The key under which work on an account is done one after the other. */
+export function accountKey({ issuer, subject }: Pick<Account, 'issuer' | 'subject'>): string {
   return `${issuer} ${subject}`
 }
 

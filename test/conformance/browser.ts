@@ -8,15 +8,26 @@ const WANTS_SIGN_IN: ReadonlySet<string> = new Set(['sign_in_needed', 'issuer_ch
 /** Codes of errors that a sign-in ends, as clients under `/mcp` get them. */
 const ASKS: ReadonlySet<unknown> = new Set(['authorization_required', 'scope_needed'])
 
-/** Waits until the server is online or stays offline, and returns what it is then. */
+/** A server whose next attempt is later than this, in milliseconds, stays offline. */
+const SOON_MS = 10_000
+
+/**
+ * Waits until the server is online or stays offline, and returns what it is then. On a busy machine the first attempt may fail: a server
+ * that answers `server/discover` too late is greeted in the older way once, which a modern one refuses.
+ */
 export function settled(client: Client, ref: string, timeoutMs: number): Promise<Status> {
   return until(
     async () => {
       const status = await statusOf(client, ref)
-      return (status.state === 'online' || (status.state === 'offline' && status.reason !== undefined)) && status
+      return (status.state === 'online' || staysOffline(status)) && status
     },
     { timeoutMs, intervalMs: 50, what: `server "${ref}" to be online or offline` },
   )
+}
+
+function staysOffline({ state, reason, nextAttemptAt }: Status): boolean {
+  if (state !== 'offline' || reason === undefined) return false
+  return nextAttemptAt === undefined || Date.parse(nextAttemptAt) > Date.now() + SOON_MS
 }
 
 /** True where the state of the server asks for a sign-in. */

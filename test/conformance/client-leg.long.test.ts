@@ -12,6 +12,7 @@ const EXTENSIONS = [
   'auth/dpop',
   'auth/dpop-nonce',
   'auth/enterprise-managed-authorization',
+  'auth/wif-jwt-bearer',
 ] as const
 
 for (const revision of ['2025-11-25', '2026-07-28'] as const) {

@@ -19,6 +19,8 @@ const MODERN = '2026-07-28'
 /** The document that the suite expects as client id, where its issuer reads such. */
 const CLIENT_DOCUMENT = 'https://conformance-test.local/client-metadata.json'
 const SERVER = 'suite'
+/** The issuer of the workload's identity; the suite checks its signature alone. */
+const WORKLOADS = 'https://idp.conformance-test.local'
 /** A plugin that has the identity of each user at one provider. */
 const IDENTITIES = join(import.meta.dir, 'fixtures/identities.ts')
 /** Most sign-ins of one scenario; the hub ends it before. */
@@ -38,6 +40,7 @@ interface Context {
   readonly idp_issuer?: string
   readonly idp_client_id?: string
   readonly idp_id_token?: string
+  readonly valid_jwt?: string
 }
 
 function peerOf(version: string): Peer {
@@ -125,7 +128,7 @@ function callsOf(tools: readonly Tool[], wanted: readonly ToolCall[]): readonly 
 }
 
 /** The client that the scenario knows, as the `oauth` of the server; empty where it knows none. */
-function oauthOf({ client_id, client_secret, private_key_pem, idp_issuer, idp_client_id }: Context): object {
+function oauthOf({ client_id, client_secret, private_key_pem, idp_issuer, idp_client_id, valid_jwt }: Context): object {
   if (client_id === undefined) return {}
   const isClient = process.env.MCP_CONFORMANCE_SCENARIO?.startsWith('auth/client-credentials') === true
   return {
@@ -137,8 +140,16 @@ function oauthOf({ client_id, client_secret, private_key_pem, idp_issuer, idp_cl
       ...(idp_issuer === undefined
         ? {}
         : { grant: 'id_jag', identity: { issuer: idp_issuer, clientId: idp_client_id } }),
+      ...(valid_jwt === undefined ? {} : { grant: 'jwt_bearer', identity: { issuer: WORKLOADS } }),
     },
   }
+}
+
+/** The plugin that has the identity of the scenario, if there is one. */
+function identitiesOf({ idp_issuer, idp_id_token, valid_jwt }: Context): readonly object[] {
+  const token = idp_id_token ?? valid_jwt
+  if (token === undefined) return []
+  return [{ use: IDENTITIES, isolate: false, config: { issuer: idp_issuer ?? WORKLOADS, token } }]
 }
 
 async function main(): Promise<void> {
@@ -147,12 +158,7 @@ async function main(): Promise<void> {
   const context: Context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}')
   const hub = await startHub({
     settings: {
-      plugins: [
-        { use: 'oauth-client', config: { clientMetadataUrl: CLIENT_DOCUMENT } },
-        ...(context.idp_id_token === undefined
-          ? []
-          : [{ use: IDENTITIES, isolate: false, config: { issuer: context.idp_issuer, token: context.idp_id_token } }]),
-      ],
+      plugins: [{ use: 'oauth-client', config: { clientMetadataUrl: CLIENT_DOCUMENT } }, ...identitiesOf(context)],
       mcpServers: { [SERVER]: { type: 'streamable-http', url, ...oauthOf(context) } },
     },
     timeoutMs: START_MS,

@@ -11,6 +11,12 @@ export interface DocumentedRoute {
   /** An example body from the document; undefined if the route takes none. */
   readonly example: unknown
   readonly query: readonly string[]
+  /** Statuses of refusals that are plain JSON of a documented form, in place of a problem. */
+  readonly plainRefusals: readonly number[]
+}
+
+interface Described {
+  readonly content?: Readonly<Record<string, unknown>>
 }
 
 /** Every route that the hub says it has. */
@@ -27,6 +33,9 @@ export async function documentedRoutes(client: Client): Promise<readonly Documen
       query: operation.parameters
         .filter((each: { in: string }) => each.in === 'query')
         .map((each: { name: string }) => each.name),
+      plainRefusals: Object.entries(operation.responses)
+        .filter(([status, answer]) => Number(status) >= 400 && (answer as Described).content?.['application/json'])
+        .map(([status]) => Number(status)),
     })),
   )
 }

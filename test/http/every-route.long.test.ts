@@ -3,7 +3,7 @@ import { type Client, type Hub, send, startHub } from '../support/hub.ts'
 import { keptState } from '../support/kept-state.ts'
 import { rawRequest, rawText } from '../support/raw-http.ts'
 import { type DocumentedRoute, documentedRoutes } from './documented-routes.ts'
-import { expectHardened, expectProblem, expectWell, patient } from './rows.ts'
+import { expectHardened, expectOAuthRefusal, expectProblem, expectWell, patient } from './rows.ts'
 
 let hub: Hub
 let admin: Client
@@ -84,13 +84,23 @@ describe('on every path of the API document', () => {
     await expectWell(hub)
   }, 120_000)
 
-  test('every answer has the security headers, and every refusal is a problem', async () => {
-    for (const { method, path } of routes) {
+  test('every answer has the security headers, and every refusal is a problem or has the form of OAuth, as documented', async () => {
+    const inOAuthForm: string[] = []
+    for (const { method, path, plainRefusals } of routes) {
       if (path === '/api/stream') continue
       const answer = await patient(() => alice.request(method, path, method === 'GET' ? undefined : '{"x":'))
       expectHardened(answer)
-      if (answer.status >= 400) expectProblem(answer, { method, path })
+      if (plainRefusals.includes(answer.status)) {
+        expectOAuthRefusal(answer)
+        inOAuthForm.push(path)
+      } else if (answer.status >= 400) expectProblem(answer, { method, path })
       if (path === '/api/auth/logout') alice = await hub.signIn('alice')
     }
+    expect(inOAuthForm.sort()).toEqual([
+      '/.well-known/oauth-protected-resource/thing',
+      '/register',
+      '/revoke',
+      '/token',
+    ])
   }, 120_000)
 })

@@ -163,6 +163,15 @@ export function expectProblem(
   }
 }
 
+/** Checks the form of a refusal by a route of OAuth (RFC 6749, section 5.2). */
+export function expectOAuthRefusal(answer: Answer): void {
+  expect(answer.headers.get('content-type')).toBe('application/json')
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expectHardened(answer)
+  expect(Object.keys(answer.json).sort()).toEqual(['error', 'error_description'])
+  expect(answer.json).toMatchObject({ error: expect.any(String), error_description: expect.any(String) })
+}
+
 /** Checks the headers of every answer, including refusals, pages and MCP. */
 export function expectHardened(answer: Pick<Answer, 'headers'>): void {
   const { headers } = answer

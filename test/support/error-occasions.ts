@@ -219,7 +219,7 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   pkce_unsupported: 'the metadata of an issuer does not list `S256`',
   issuer_unusable:
     'a server wants a sign-in, and it or its issuer has no metadata, addresses or tokens that the hub can use',
-  issuer_unreachable: 'an issuer does not answer, answers with 429, or with 500 and more',
+  issuer_unreachable: 'an issuer does not answer, answers with 429, or with 500 and more, or its keys were never read',
   client_needed:
     'an issuer takes neither the document of a client nor a registration, or the hub signs in as a client without an id',
   token_too_large: 'an issuer gives a token of more than 16 KiB',
@@ -232,7 +232,8 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   provider_unreachable: 'a provider of sign-ins does not answer, or with HTTP 429 or 5xx',
   provider_refused: 'a provider refuses a sign-in, or its answer does not hold: code, issuer, nonce, signature',
   sign_in_foreign: 'the end of a sign-in that another browser or user began, or more than ten minutes ago',
-  identity_unknown: 'a sign-in with an account that no user has linked, or whose address is at another domain',
+  identity_unknown:
+    'a sign-in, or a token of an external issuer, with an account that no user has linked; or its address is at another domain',
   identity_taken: 'linking an account that another user has linked',
   identity_not_found: 'unlinking an account that you have not linked',
   last_sign_in: 'unlinking the only account of a user without a password',

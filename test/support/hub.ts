@@ -46,6 +46,8 @@ export interface HubOptions {
   readonly countTimers?: boolean
   /** True to enable {@link Hub.longestTurnMs}. Default false. */
   readonly watchTurns?: boolean
+  /** True to enable {@link Hub.moveClock}. Default false. */
+  readonly shiftedClock?: boolean
   /** Longest wait for the address. Default 60_000. */
   readonly timeoutMs?: number
   /**
@@ -93,6 +95,15 @@ export class Hub {
     const before = said().length
     this.signal('SIGUSR2')
     return until(() => said()[before], { what: 'the longest turn' })
+  }
+
+  /** Lets the dates of the hub be later than those of the test by this much, with `shiftedClock`. */
+  async moveClock(laterMs: number): Promise<void> {
+    await writeFile(join(this.folder, 'clock'), String(laterMs))
+    const said = () => this.#log.text.split(`clock: ${laterMs}\n`).length
+    const before = said()
+    this.signal('SIGUSR2')
+    await until(() => said() > before, { what: 'the moved clock' })
   }
 
   get setupToken(): string | undefined {
@@ -211,8 +222,8 @@ export async function startHub(options: HubOptions = {}): Promise<Hub> {
     SETTINGS_FILE: settingsFile,
     ...options.env,
   }
-  const { wrap, program, args, countTimers, watchTurns, ownProcess } = options
-  const isOwn = [wrap, program, args, countTimers, watchTurns, ownProcess].some(Boolean)
+  const { wrap, program, args, countTimers, watchTurns, shiftedClock, ownProcess } = options
+  const isOwn = [wrap, program, args, countTimers, watchTurns, shiftedClock, ownProcess].some(Boolean)
   const recycled = !isOwn && isRecyclable(options.env ?? {})
   const child = recycled ? await runRecycled(env, ROOT, log) : spawnHub(options, env, folder, log)
   const deadline = performance.now() + atMost(options.timeoutMs ?? 60_000)
@@ -235,7 +246,12 @@ export async function startHub(options: HubOptions = {}): Promise<Hub> {
 
 /** A process of its own. */
 function spawnHub(options: HubOptions, env: Record<string, string>, folder: string, log: { text: string }): HubProcess {
-  const loaded = [...(options.countTimers ? ['count-timers.ts'] : []), ...(options.watchTurns ? ['turn-watch.ts'] : [])]
+  const { countTimers, watchTurns, shiftedClock } = options
+  const loaded = [
+    ...(countTimers ? ['count-timers.ts'] : []),
+    ...(watchTurns ? ['turn-watch.ts'] : []),
+    ...(shiftedClock ? ['shifted-clock.ts'] : []),
+  ]
   const preload = loaded.flatMap(file => ['--preload', join(import.meta.dir, file)])
   const program = options.program ?? [process.execPath, ...preload, HUB_MAIN]
   const child = Bun.spawn([...(options.wrap ?? []), ...program, ...(options.args ?? [])], {

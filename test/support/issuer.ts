@@ -12,6 +12,8 @@ export interface IssuerOptions {
   /** False: it registers no clients. Default true. */
   readonly registers?: boolean
   readonly clients?: readonly object[]
+  /** Scopes of access tokens that are JWT. Default: `read write`, with opaque tokens. */
+  readonly jwtScopes?: string
 }
 
 /** One request that an MCP server got. */
@@ -37,13 +39,13 @@ export class Issuer {
   private constructor(
     server: Server,
     url: string,
-    { tokenLife = 3_600, registers = true, clients = [] }: IssuerOptions,
+    { tokenLife = 3_600, registers = true, clients = [], jwtScopes }: IssuerOptions,
   ) {
     this.#server = server
     this.url = url
     this.provider = new Provider(url, {
       clients: [...clients] as never,
-      scopes: ['openid', 'offline_access', 'read', 'write'],
+      scopes: ['openid', 'offline_access', 'read', 'write', ...(jwtScopes?.split(' ') ?? [])],
       ttl: {
         AccessToken: tokenLife,
         Grant: 86_400,
@@ -64,8 +66,8 @@ export class Issuer {
           enabled: true,
           useGrantedResource: () => true,
           getResourceServerInfo: () => ({
-            scope: 'read write',
-            accessTokenFormat: 'opaque',
+            scope: jwtScopes ?? 'read write',
+            accessTokenFormat: jwtScopes === undefined ? 'opaque' : 'jwt',
             accessTokenTTL: tokenLife,
           }),
         },

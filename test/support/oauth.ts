@@ -4,8 +4,8 @@ import type { Client } from './client.ts'
 /** The parts of an OAuth provider that official clients of both generations call. */
 export class MemoryProvider {
   readonly redirectUrl: string
-  readonly person: Client
-  readonly decision: object
+  /** Opens an address as the browser of the user does. Returns the address at which the answer goes to the client. */
+  readonly browse: (url: URL) => Promise<string>
   readonly clientMetadata: {
     client_name: string
     redirect_uris: string[]
@@ -20,10 +20,13 @@ export class MemoryProvider {
   /** The answer that came back to the client. */
   answer: URLSearchParams | undefined
 
-  /** `person` agrees as `decision` says, by REST as the console's page does. */
-  constructor(person: Client, decision: object = {}, redirectUrl = 'http://127.0.0.1:33418/callback') {
-    this.person = person
-    this.decision = decision
+  /** `person` agrees as `decision` says, by REST as the console's page does; or it is the browser itself. */
+  constructor(
+    person: Client | MemoryProvider['browse'],
+    decision: object = {},
+    redirectUrl = 'http://127.0.0.1:33418/callback',
+  ) {
+    this.browse = typeof person === 'function' ? person : url => consent(person, url, decision)
     this.redirectUrl = redirectUrl
     this.clientMetadata = {
       client_name: 'Test client',
@@ -45,8 +48,7 @@ export class MemoryProvider {
 
   redirectToAuthorization = async (url: URL): Promise<void> => {
     this.visited.push(url)
-    const redirect = await consent(this.person, url, this.decision)
-    this.answer = new URL(redirect).searchParams
+    this.answer = new URL(await this.browse(url)).searchParams
   }
 
   #keep(name: string, value: unknown): void {

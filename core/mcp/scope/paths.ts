@@ -99,7 +99,7 @@ function opening(credential: Credential): string {
 }
 
 function opens(credential: Credential, resolved: ResolvedGroup): boolean {
-  if (credential.kind === 'grant') return isTarget(credential.target, resolved)
+  if (credential.kind === 'grant') return !credential.target || isTarget(credential.target, resolved)
   if (credential.kind !== 'key') return true
   return credential.scopes.some(scope => {
     if (typeof scope === 'string') return scope === 'mcp'
@@ -119,8 +119,11 @@ function isTarget(target: GrantTarget, { kind, group, servers }: ResolvedGroup):
  */
 export function requireAddress({ credential }: UserActor, base: string, path: ScopePath, paths: ScopePaths): void {
   if (credential.kind !== 'grant') return
-  const { resource } = credential
-  if (resource.startsWith(`${base}/`) && paths.parse(resource.slice(base.length))?.normal === path.normal) return
+  const { resources } = credential
+  const isHere = (resource: string) =>
+    resource === base ||
+    (resource.startsWith(`${base}/`) && paths.parse(resource.slice(base.length))?.normal === path.normal)
+  if (!resources || resources.some(isHere)) return
   throw new HubError('token_wrong_audience', 'The token was made for another address than this one')
 }
 

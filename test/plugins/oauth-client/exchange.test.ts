@@ -1,6 +1,7 @@
 /** Servers at which users have no sign-in of their own: the identity that a plugin has of them is exchanged. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { UnsecuredJWT } from 'jose'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
 import { GuardedServer, Issuer } from '../../support/issuer.ts'
 import { callText, online, statusOf } from '../../support/servers.ts'
@@ -115,5 +116,36 @@ describe('the identity of a user', () => {
       'urn:ietf:params:oauth:token-type:access_token',
       server.url,
     ])
+  })
+
+  test('is sent as it is to the issuer that it is for, and to no other (RFC 7523)', async () => {
+    const identity = (aud: string) => new UnsecuredJWT({ aud, sub: 'workload' }).encode()
+    const give = (token: string) =>
+      admin.ok('PATCH', '/api/admin/plugins/identities', { config: { issuer: provider.url, token } })
+    const asked = { grant: 'jwt_bearer', identity: { issuer: provider.url } }
+    await give(identity('https://other.example'))
+    authorization.bodies.length = 0
+    await add('stolen', asked)
+    await until(async () => (await statusOf(admin, 'stolen')).reason?.code === 'issuer_unusable')
+    expect(authorization.bodies).toEqual([])
+    await give(identity(authorization.url))
+    await add('workload', asked)
+    await online(admin, ['workload'])
+    expect(Object.fromEntries(authorization.bodies[0] ?? [])).toEqual({
+      ...{ client_id: 'mine', client_secret: 's', assertion: identity(authorization.url), scope: 'read' },
+      ...{ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', resource: server.url },
+    })
+    expect(await callText(await admin.mcp('/mcp/workload'), 'whoami')).toBe('by-identity')
+  })
+
+  test('of a plugin that starts later than the hub brings its servers online', async () => {
+    await admin.ok('PATCH', '/api/admin/plugins/identities', { enabled: false })
+    await add('early', { grant: 'id_jag', identity: { issuer: provider.url, clientId: 'hub' } })
+    await until(async () => (await statusOf(admin, 'early')).reason?.code === 'sign_in_needed')
+    provider.token = () => Response.json({ access_token: 'the-assertion', token_type: 'N_A' })
+    const config = { issuer: provider.url, token: 'identity-of-the-user' }
+    await admin.ok('PATCH', '/api/admin/plugins/identities', { enabled: true, config })
+    await online(admin, ['early'])
+    expect(await callText(await admin.mcp('/mcp/early'), 'whoami')).toBe('by-identity')
   })
 })

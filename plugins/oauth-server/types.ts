@@ -1,0 +1,21 @@
+/** An account at an issuer. */
+export interface ExternalAccount {
+  readonly issuer: string
+  readonly subject: string
+}
+
+/** Knows which users have which accounts at issuers. */
+export interface ExternalAccounts {
+  /** The id of the user who has linked the account. Undefined: nobody has. */
+  find(account: ExternalAccount): Promise<string | undefined>
+  /** The user of the account, who is made with a name like this one unless there is one. */
+  create(account: ExternalAccount, name: string): Promise<string>
+  /** Calls `listener` with each account that a user unlinks, until the returned function is called. */
+  onUnlinked(listener: (account: ExternalAccount) => void): () => void
+}
+
+declare module 'patchbay/contract' {
+  interface ExtensionPoints {
+    externalAccounts: ExternalAccounts
+  }
+}
