@@ -3,23 +3,20 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { UserActor } from '../contract/records.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import { startThread } from '../events/thread-starts.ts'
-import type { DurationRow } from '../telemetry/duration-series.ts'
-import type { TallyRow } from '../telemetry/log-tally.ts'
-import type { SinkBatch } from '../telemetry/record-blocks.ts'
-import type { SinkQueue } from '../telemetry/sink-queue.ts'
-import { type HistoryFault, historyFault } from './fault.ts'
 import type {
   Counted,
-  ExportFormat,
-  HistoryAnswer,
-  HistoryOptions,
-  HistoryPage,
-  HistoryQuery,
-  HistoryRequest,
+  DurationRow,
+  LogBatch,
+  LogStoreFault,
+  LogStoreFeed,
   Measured,
-  MeasureQuery,
-  TallyQuery,
-} from './protocol.ts'
+  PendingRows,
+  RecordPage,
+  StoredRecords,
+  TallyRow,
+} from '../features/log-store.ts'
+import { historyFault } from './fault.ts'
+import type { HistoryAnswer, HistoryOptions, HistoryQuery, HistoryRequest } from './protocol.ts'
 
 /** Longest wait of a search for records that were logged before it, in milliseconds. */
 const LET_IN_MS = 500
@@ -28,52 +25,17 @@ const CLOSE_MS = 3_000
 const SEARCHES_PER_USER = 2
 const SEARCHES = 20
 
-/** A search without its readers, which follow from the caller. */
-export type Search = Omit<HistoryQuery, 'readers'> & {
-  /** For administrators: true to search only the records that they could read as ordinary users. */
-  readonly mine?: boolean
-}
-
-/** A question for numbers, without its reader. */
-export type Count = Omit<TallyQuery, 'readers'> & Pick<Search, 'mine'>
-
-/** A question for durations, without its reader. */
-export type Measuring = Omit<MeasureQuery, 'readers'> & Pick<Search, 'mine'>
-
-/** Numbers that main adds up between two messages to the thread. */
-interface Pending<R> {
-  take(): readonly R[]
-  putBack(rows: readonly R[]): void
-}
-
 /** Sources of the stored records and numbers. */
 export interface HistorySources {
-  readonly queue: Pick<SinkQueue, 'flush' | 'waiting' | 'fault'>
-  readonly tally: Pending<TallyRow>
-  readonly durations: Pending<DurationRow>
-}
-
-/** The result of a search. `behind`: records that were logged and are not stored yet. */
-export interface SearchResult extends HistoryPage {
-  readonly behind: number
-}
-
-/** The history with the rights of one actor. */
-export interface ActorHistory {
-  /** Throws `history_unavailable`, and `rate_limited` beyond 2 searches at a time. */
-  search(query: Search): Promise<SearchResult>
-  /** Counts records, stored or not. Throws as `search`. */
-  count(query: Count): Promise<Counted>
-  /** Durations of operations, until now. Throws as `search`. */
-  measure(query: Measuring): Promise<Measured>
-  /** The same as a file. */
-  export(query: Measuring & { readonly stepMs: number }, format: ExportFormat): Promise<string>
+  readonly queue: Pick<LogStoreFeed, 'flush' | 'waiting' | 'fault'>
+  readonly tally: PendingRows<TallyRow>
+  readonly durations: PendingRows<DurationRow>
 }
 
 type Request = HistoryRequest extends infer R ? (R extends { readonly id: number } ? Omit<R, 'id'> : never) : never
 /** The thread's answers, by the name of the member. */
 interface Answers {
-  readonly page: HistoryPage
+  readonly page: RecordPage
   readonly counted: Counted
   readonly measured: Measured
   readonly text: string
@@ -112,13 +74,13 @@ export class History {
   }
 
   /** Why records or numbers are not stored now; undefined while they are. */
-  get fault(): HistoryFault | undefined {
+  get fault(): LogStoreFault | undefined {
     const [error] = [this.#sources?.queue.fault, ...this.#numberFaults.values()].filter(each => each !== undefined)
     return error === undefined ? undefined : historyFault(error)
   }
 
   /** Stores a batch, and pauses `rest` times as long. Rejects if it is not stored. */
-  async write({ bytes, ends, readers }: SinkBatch, rest = 0): Promise<{ readonly rejected: number }> {
+  async write({ bytes, ends, readers }: LogBatch, rest = 0): Promise<{ readonly rejected: number }> {
     // Copies are transferred, since a batch that was not stored is sent again. A copy made by `postMessage` itself
     // sometimes blocks the main thread for milliseconds, and a list of 2,000 texts always does.
     const own = { bytes: bytes.slice(), ends: ends.slice() }
@@ -128,7 +90,7 @@ export class History {
   }
 
   /** The only access to stored records: an ordinary user finds those that it may read, an administrator all. */
-  for(actor: UserActor): ActorHistory {
+  for(actor: UserActor): StoredRecords {
     const ask = async <A>(mine: boolean | undefined, question: (readers: HistoryQuery['readers']) => Promise<A>) => {
       this.#begin(actor.userId)
       try {
@@ -169,7 +131,7 @@ export class History {
     await Promise.all([this.#storePending('tally', tally), this.#storePending('durations', durations)])
   }
 
-  async #storePending<R>(type: 'tally' | 'durations', pending: Pending<R>): Promise<void> {
+  async #storePending<R>(type: 'tally' | 'durations', pending: PendingRows<R>): Promise<void> {
     const rows = pending.take()
     if (rows.length === 0) return
     try {

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
-import type { DurationRow, SeriesKind } from '../telemetry/duration-series.ts'
+import type { DurationRow, Measure, Measured, SeriesKind } from '../features/log-store.ts'
 import { Histogram } from '../telemetry/histogram.ts'
-import type { Measure, Measured, MeasureQuery } from './protocol.ts'
+import type { DurationQuery } from './protocol.ts'
 import { type Level, RollupFile } from './rollup-file.ts'
 
 const HOUR_MS = 3_600_000
@@ -72,7 +72,7 @@ export class DurationStore {
   }
 
   /** Durations of the series until `nowMs`, the most frequent first, or by time if the query has a step. */
-  measures(query: MeasureQuery, nowMs: number): Measured {
+  measures(query: DurationQuery, nowMs: number): Measured {
     const { rangeMs, stepMs, by, limit, countsOnly = false, lines } = query
     const { table, slotMs, keptMs } = levelFor(rangeMs, stepMs)
     const unit = stepMs ?? slotMs
@@ -193,13 +193,13 @@ const READ_AS: Readonly<Record<SeriesKind, Measure['kind']>> = {
 }
 
 /** The stored kinds for the requested ones. A reader of all records already has the calls of other users' servers. */
-function storedKinds(kinds: MeasureQuery['kinds'], readsAll: boolean): readonly SeriesKind[] {
+function storedKinds(kinds: DurationQuery['kinds'], readsAll: boolean): readonly SeriesKind[] {
   if (!kinds.includes('tool_execution')) return kinds
   return [...kinds, 'calls_unsent', ...(readsAll ? [] : (['calls_elsewhere'] as const))]
 }
 
 /** The series that the reader may see, by id. Series without an owner, such as anonymous requests, are for readers of all. */
-function seriesOf(db: Database, { readers, kinds, serverId, tool }: MeasureQuery): ReadonlyMap<number, Series> {
+function seriesOf(db: Database, { readers, kinds, serverId, tool }: DurationQuery): ReadonlyMap<number, Series> {
   const stored = storedKinds(kinds, readers === 'all')
   const conditions = [`kind in (${marks(stored)})`]
   const values: string[] = [...stored]
@@ -223,12 +223,12 @@ function seriesOf(db: Database, { readers, kinds, serverId, tool }: MeasureQuery
   )
 }
 
-function keyOf({ kind, serverId, tool }: Series, by: MeasureQuery['by']): string {
+function keyOf({ kind, serverId, tool }: Series, by: DurationQuery['by']): string {
   if (by === 'kind') return kind
   return by === 'server' ? `${kind}\n${serverId}` : `${kind}\n${serverId}\n${tool}`
 }
 
-function labelsOf({ kind, serverId, server, tool }: Series, by: MeasureQuery['by']) {
+function labelsOf({ kind, serverId, server, tool }: Series, by: DurationQuery['by']) {
   if (by === 'kind') return { kind }
   return by === 'server' ? { kind, serverId, server } : { kind, serverId, server, tool }
 }

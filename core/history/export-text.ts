@@ -1,6 +1,6 @@
 import { csvCell } from '../domain/text/csv-cell.ts'
+import type { ExportFormat, Measure, Measured } from '../features/log-store.ts'
 import { type MetricFamily, prometheusText } from '../telemetry/metrics-text.ts'
-import type { ExportFormat, Measure, Measured } from './protocol.ts'
 
 const COLUMNS = [
   ...(['timestamp', 'kind', 'server', 'serverId', 'tool', 'count', 'errors'] as const),

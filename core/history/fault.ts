@@ -1,10 +1,5 @@
+import type { LogStoreFault } from '../features/log-store.ts'
 import { isBusy, isFull, storageCode } from '../store/errors.ts'
-
-/** Why nothing is stored in the history now: a code of the table of errors, and a sentence without paths, which anybody may read. */
-export interface HistoryFault {
-  readonly code: 'storage_full' | 'storage_busy' | 'storage_unavailable'
-  readonly message: string
-}
 
 /** The disk or its driver failed. */
 const DISK = /^(?:EIO|SQLITE_IOERR)/
@@ -12,7 +7,7 @@ const DISK = /^(?:EIO|SQLITE_IOERR)/
 const ACCESS = /^(?:E(?:ACCES|PERM|ROFS|NOENT|NOTDIR|MFILE|NFILE)$|SQLITE_(?:CANTOPEN|READONLY|PERM|AUTH))/
 
 /** The fault that administrators see for an error of the history. */
-export function historyFault(error: unknown): HistoryFault {
+export function historyFault(error: unknown): LogStoreFault {
   const code = storageCode(error) ?? ''
   if (isFull(error)) {
     return { code: 'storage_full', message: 'The disk has no room for log records; they are stored once there is room' }
@@ -25,6 +20,6 @@ export function historyFault(error: unknown): HistoryFault {
   return unavailable('The log history does not answer')
 }
 
-function unavailable(message: string): HistoryFault {
+function unavailable(message: string): LogStoreFault {
   return { code: 'storage_unavailable', message }
 }

@@ -2,7 +2,8 @@ import pg from 'pg'
 import { callsOf } from '../domain/log/call-count.ts'
 import type { TermExpression } from '../domain/log/log-query.ts'
 import { TextTerms } from '../domain/log/log-terms.ts'
-import type { HistoryOptions, HistoryPage, HistoryQuery } from './protocol.ts'
+import type { RecordPage } from '../features/log-store.ts'
+import type { HistoryOptions, HistoryQuery } from './protocol.ts'
 import type { RecordStore } from './record-store.ts'
 import { PageMaker } from './search.ts'
 import type { Found, Row } from './segment.ts'
@@ -42,7 +43,7 @@ export class PostgresRecords implements RecordStore {
     return this.#with(client => this.#append(client, rows))
   }
 
-  search(query: HistoryQuery): Promise<HistoryPage> {
+  search(query: HistoryQuery): Promise<RecordPage> {
     return this.#with(client => this.#search(client, query))
   }
 
@@ -78,7 +79,7 @@ export class PostgresRecords implements RecordStore {
     )
   }
 
-  async #search(client: pg.Client, query: HistoryQuery): Promise<HistoryPage> {
+  async #search(client: pg.Client, query: HistoryQuery): Promise<RecordPage> {
     const maker = new PageMaker(query)
     const isDown = query.order === 'desc'
     let after = query.after ?? (isDown ? Number.MAX_SAFE_INTEGER : 0)

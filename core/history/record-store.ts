@@ -1,4 +1,5 @@
-import type { HistoryOptions, HistoryPage, HistoryQuery } from './protocol.ts'
+import type { RecordPage } from '../features/log-store.ts'
+import type { HistoryOptions, HistoryQuery } from './protocol.ts'
 import { search } from './search.ts'
 import type { Row } from './segment.ts'
 import { Segments } from './segments.ts'
@@ -7,7 +8,7 @@ import { Segments } from './segments.ts'
 export interface RecordStore {
   /** Throws or rejects with the database's error; nothing is stored then. */
   append(rows: readonly Row[]): void | Promise<void>
-  search(query: HistoryQuery): HistoryPage | Promise<HistoryPage>
+  search(query: HistoryQuery): RecordPage | Promise<RecordPage>
   /** Removes records that are too old, or exceed the size limit. */
   retain(nowMs: number): void | Promise<void>
   close(): void | Promise<void>
@@ -25,7 +26,7 @@ export class SegmentStore implements RecordStore {
     this.#segments.append(rows)
   }
 
-  search(query: HistoryQuery): HistoryPage {
+  search(query: HistoryQuery): RecordPage {
     return search(this.#segments.all, query)
   }
 

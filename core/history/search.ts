@@ -2,7 +2,8 @@ import { durationText } from '../domain/duration.ts'
 import { callsOf } from '../domain/log/call-count.ts'
 import { excludesTimes, meets, type SearchedRecord, type TermExpression, termsFor } from '../domain/log/log-query.ts'
 import { nameTerm } from '../domain/log/log-terms.ts'
-import type { HistoryPage, HistoryQuery } from './protocol.ts'
+import type { RecordPage } from '../features/log-store.ts'
+import type { HistoryQuery } from './protocol.ts'
 import type { Found, Segment } from './segment.ts'
 
 /** After this time the answer is what there is. */
@@ -96,7 +97,7 @@ export class PageMaker {
   }
 
   /** `isWhole`: there are no further records. */
-  page(isWhole = !this.#isCut): HistoryPage {
+  page(isWhole = !this.#isCut): RecordPage {
     const [items, total, calls] = [this.#items, this.#total, this.#calls]
     const { stepMs } = this.#query
     const histogram = stepMs === undefined ? {} : { histogram: histogramText(this.#steps, stepMs) }
@@ -120,13 +121,13 @@ function histogramText(steps: ReadonlyMap<number, Readonly<Record<string, number
 }
 
 /** Looks through the segments, the newest first (with `asc` the oldest). Terms find candidates, each is then checked. */
-export function search(segments: readonly Segment[], query: HistoryQuery, budgetMs: number = BUDGET_MS): HistoryPage {
+export function search(segments: readonly Segment[], query: HistoryQuery, budgetMs: number = BUDGET_MS): RecordPage {
   const maker = new PageMaker(query, budgetMs)
   for (const found of candidates(segments, maker.terms, query)) if (!maker.take(found)) break
   return maker.page()
 }
 
-function pageOf(found: Omit<HistoryPage, 'next'>, next: number | undefined): HistoryPage {
+function pageOf(found: Omit<RecordPage, 'next'>, next: number | undefined): RecordPage {
   return next === undefined ? found : { ...found, next }
 }
 

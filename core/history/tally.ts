@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { CALL_OUTCOMES } from '../domain/log/call-outcome.ts'
 import { severityOf } from '../domain/log/log-query.ts'
-import type { TallyRow } from '../telemetry/log-tally.ts'
-import type { Counted, TallyCount, TallyQuery } from './protocol.ts'
+import type { Counted, RecordCount, TallyRow } from '../features/log-store.ts'
+import type { TallyQuery } from './protocol.ts'
 import { type Level, RollupFile } from './rollup-file.ts'
 
 const HOUR_MS = 3_600_000
@@ -98,9 +98,9 @@ function kindOf({ isCall, failed, outcome }: Pick<TallyRow, 'isCall' | 'failed' 
   return (failed ? FAILED : 0) + (isCall ? CALL : 0) + (place << OUTCOME_BITS)
 }
 
-type Row = Omit<TallyCount, 'outcome'> & { readonly outcome?: number }
+type Row = Omit<RecordCount, 'outcome'> & { readonly outcome?: number }
 
-function named({ outcome = 0, ...row }: Row): TallyCount {
+function named({ outcome = 0, ...row }: Row): RecordCount {
   const name = CALL_OUTCOMES[outcome - 1]
   return name === undefined ? row : { ...row, outcome: name }
 }

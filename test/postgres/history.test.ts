@@ -3,9 +3,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import pg from 'pg'
 import type { UserActor } from '../../core/contract/records.ts'
 import { parseQueryText } from '../../core/domain/log/log-query-text.ts'
+import type { RecordPage } from '../../core/features/log-store.ts'
 import { History } from '../../core/history/client.ts'
 import { PostgresRecords } from '../../core/history/postgres-records.ts'
-import type { HistoryPage, HistoryQuery } from '../../core/history/protocol.ts'
+import type { HistoryQuery } from '../../core/history/protocol.ts'
 import { SegmentStore } from '../../core/history/record-store.ts'
 import { toRow } from '../../core/history/row.ts'
 import type { Row } from '../../core/history/segment.ts'
@@ -51,7 +52,7 @@ const query = (q: string, change: Partial<HistoryQuery> = {}): HistoryQuery => (
 })
 
 /** A page that the time limit did not cut: a full one, or one with nothing behind it. */
-async function inTime(records: SegmentStore | PostgresRecords, asking: HistoryQuery): Promise<HistoryPage> {
+async function inTime(records: SegmentStore | PostgresRecords, asking: HistoryQuery): Promise<RecordPage> {
   return await until(async () => {
     const page = await records.search(asking)
     return page.items.length === asking.limit || page.next === undefined ? page : undefined

@@ -1,4 +1,5 @@
 import type { LogLevel, LogRecord } from '../../contract/records.ts'
+import type { FieldCondition, LogCondition, LogOperator } from '../../features/log-store.ts'
 import { wordIn } from '../spelling/words.ts'
 import {
   folded,
@@ -18,23 +19,6 @@ export const LOG_FIELDS = [
   ...['component', 'group', 'code', 'traceId', 'keyId', 'user', 'serverId', 'outcome', 'error', 'keyLabel'],
   ...['clientName', 'clientVersion'],
 ] as const
-
-/** Operators of a condition on one field. */
-export type LogOperator = 'eq' | 'in' | 'gte' | 'gt' | 'lte' | 'lt' | 'contains' | 'prefix'
-
-/** One condition on records. Times are milliseconds since 1970, levels their severity, texts compared case-folded. */
-export type LogCondition =
-  | { readonly and: readonly LogCondition[] }
-  | { readonly or: readonly LogCondition[] }
-  | { readonly not: LogCondition }
-  | { readonly text: string }
-  | FieldCondition
-
-interface FieldCondition {
-  readonly field: string
-  readonly op: LogOperator
-  readonly values: readonly (string | number)[]
-}
 
 /** Severity by level name. */
 const SEVERITIES: Readonly<Record<LogLevel, number>> = { ERROR: 50, WARN: 40, INFO: 30, DEBUG: 20, TRACE: 10 }

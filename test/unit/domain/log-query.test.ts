@@ -2,7 +2,6 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import {
   indexOf,
-  type LogCondition,
   meets,
   type SearchedRecord,
   type TermExpression,
@@ -10,6 +9,7 @@ import {
 } from '../../../core/domain/log/log-query.ts'
 import { parseQueryText, readTime } from '../../../core/domain/log/log-query-text.ts'
 import { folded, substringTerms, textTerms } from '../../../core/domain/log/log-terms.ts'
+import type { LogCondition } from '../../../core/features/log-store.ts'
 
 const record: SearchedRecord = {
   timestamp: '2026-11-22T09:30:00.000Z',

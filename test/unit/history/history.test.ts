@@ -5,8 +5,8 @@ import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { UserActor } from '../../../core/contract/records.ts'
-import type { LogCondition } from '../../../core/domain/log/log-query.ts'
-import { History, type Search } from '../../../core/history/client.ts'
+import type { LogCondition, RecordQuery } from '../../../core/features/log-store.ts'
+import { History } from '../../../core/history/client.ts'
 import { toRow } from '../../../core/history/row.ts'
 import { search } from '../../../core/history/search.ts'
 import type { Row } from '../../../core/history/segment.ts'
@@ -49,7 +49,7 @@ const person = (userId: string, role: 'user' | 'admin' = 'user'): UserActor => (
   role,
   credential: { kind: 'local' },
 })
-const query = (change: Partial<Search> = {}): Search => ({ where: ALL, order: 'desc', limit: 100, ...change })
+const query = (change: Partial<RecordQuery> = {}): RecordQuery => ({ where: ALL, order: 'desc', limit: 100, ...change })
 const messages = (items: readonly string[]) => items.map(item => JSON.parse(item).message)
 
 function history(): History {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
 import type { JsonObject } from '../../../contract/json.ts'
-import type { History } from '../../../history/client.ts'
+import type { LogStore } from '../../../features/log-store.ts'
 import { type Route, route } from '../../route.ts'
 import { timestamp, validatedByRegistry } from '../schemas.ts'
 
@@ -56,7 +56,7 @@ const example = {
 /** Dependencies of the route. Without stored history, only the present result of a rule is shown. */
 export interface RulePreviewDeps {
   readonly alerts: Pick<Alerts, 'preview'>
-  readonly history: Pick<History, 'for'> | undefined
+  readonly history: Pick<LogStore, 'for'> | undefined
 }
 
 /** Route that shows the results that a rule would have had, before it is saved. */

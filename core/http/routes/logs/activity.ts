@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { CallOutcome } from '../../../contract/records.ts'
 import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
-import type { LogCondition } from '../../../domain/log/log-query.ts'
+import type { LogCondition } from '../../../features/log-store.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { scopeField } from '../history-range.ts'

@@ -2,8 +2,7 @@ import { z } from 'zod'
 import type { UserActor } from '../../../contract/records.ts'
 import { durationText } from '../../../domain/duration.ts'
 import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
-import type { Count } from '../../../history/client.ts'
-import type { Counted, TallyCount } from '../../../history/protocol.ts'
+import type { Counted, CountQuery, RecordCount } from '../../../features/log-store.ts'
 import { type Route, route } from '../../route.ts'
 import {
   asksForOwn,
@@ -157,7 +156,7 @@ export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history' | 'regi
   ]
 }
 
-type Asked = Pick<Count, 'only' | 'by' | 'stepMs'> & {
+type Asked = Pick<CountQuery, 'only' | 'by' | 'stepMs'> & {
   readonly range: string
   readonly scope?: 'mine' | 'all' | undefined
   readonly limit?: number
@@ -177,7 +176,7 @@ async function counted(
 }
 
 /** Returns the fields that identify a row. A record of the hub itself has no server. */
-function named({ serverId, server: name, tool, code, outcome }: TallyCount) {
+function named({ serverId, server: name, tool, code, outcome }: RecordCount) {
   return {
     ...(serverId ? { server: name, serverId } : {}),
     ...(tool ? { tool } : {}),
@@ -186,12 +185,12 @@ function named({ serverId, server: name, tool, code, outcome }: TallyCount) {
   }
 }
 
-function sum(counts: readonly TallyCount[]): number {
+function sum(counts: readonly RecordCount[]): number {
   return counts.reduce((all, row) => all + row.count, 0)
 }
 
 /** A point for each step, also where nothing was counted. */
-function pointsOf({ from, to, counts }: Counted, stepMs: number, labelOf: (row: TallyCount) => string) {
+function pointsOf({ from, to, counts }: Counted, stepMs: number, labelOf: (row: RecordCount) => string) {
   const bySlot = Map.groupBy(counts, ({ slot }) => slot ?? 0)
   const points = []
   for (let at = from; at <= to; at += stepMs) {

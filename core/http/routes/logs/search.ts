@@ -4,10 +4,10 @@ import type { JsonObject } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { parseDuration } from '../../../domain/duration.ts'
 import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
-import { type LogCondition, severityOf } from '../../../domain/log/log-query.ts'
+import { severityOf } from '../../../domain/log/log-query.ts'
 import { fieldCondition, parseQueryText, readTime } from '../../../domain/log/log-query-text.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
-import type { History } from '../../../history/client.ts'
+import type { LogCondition, LogStore } from '../../../features/log-store.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Reply, type Route, route } from '../../route.ts'
 import { asksForOwn, durationField, scopeField } from '../history-range.ts'
@@ -19,7 +19,7 @@ import { type CursorSealer, openCursor, sealCursor } from './cursor.ts'
 /** Dependencies of the routes of `/api/logs`. */
 export interface LogSearchDeps {
   /** Undefined if the hub stores no records. */
-  readonly history: Pick<History, 'for'> | undefined
+  readonly history: Pick<LogStore, 'for'> | undefined
   readonly registry: Pick<Registry, 'servers' | 'users'>
   readonly sealer: CursorSealer
 }
@@ -243,7 +243,7 @@ export interface AskedRecords {
   readonly scope?: 'mine' | 'all' | undefined
   /** Place of the condition in the request, for the pointers of errors. Default `query`. */
   readonly askedIn?: 'query' | 'body'
-  /** See `HistoryQuery`. */
+  /** See `RecordQuery`. */
   readonly stepMs?: number | undefined
 }
 
@@ -255,7 +255,7 @@ async function answer(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords
   return { text: `{"items":[${items.join(',')}],${counted}${rest.slice(1)}` }
 }
 
-/** A page of records as JSON texts, and their histogram as one. Throws as `ActorHistory.search`, and `validation_failed` for a foreign cursor. */
+/** A page of records as JSON texts, and their histogram as one. Throws as `StoredRecords.search`, and `validation_failed` for a foreign cursor. */
 export async function findRecords({ history, registry, sealer }: LogSearchDeps, actor: UserActor, asked: AskedRecords) {
   const { order: wanted, limit, cursor, scope: extent, stepMs } = asked
   const mine = asksForOwn(actor, extent)

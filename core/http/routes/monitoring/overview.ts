@@ -4,8 +4,7 @@ import type { Upstreams } from '../../../connections/api.ts'
 import type { FieldError } from '../../../contract/errors.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
-import type { ActorHistory } from '../../../history/client.ts'
-import type { Measure } from '../../../history/protocol.ts'
+import type { Measure, StoredRecords } from '../../../features/log-store.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { pauses } from '../../../store/pauses.ts'
@@ -150,7 +149,7 @@ function toolsOf({ upstreams }: OverviewDeps, actor: UserActor, mine: boolean): 
     .reduce((sum, { serverId }) => sum + (upstreams.catalog(serverId)?.tools.length ?? 0), 0)
 }
 
-async function callsOf(history: ActorHistory, filter: Asked) {
+async function callsOf(history: StoredRecords, filter: Asked) {
   const question = { ...filter, kinds: ['tool_execution'] as const }
   const { from, to, measures } = await history.measure({ ...question, by: 'kind', limit: 1 })
   const servers = await history.measure({ ...question, by: 'server', limit: TOP + 1 })
@@ -183,7 +182,7 @@ function useOf({ count: requests, failed: errors, avgMs }: Pick<Measure, 'count'
   return { requests, errors, avg: shown(avgMs) }
 }
 
-async function topUsers({ registry }: OverviewDeps, history: ActorHistory, filter: Asked) {
+async function topUsers({ registry }: OverviewDeps, history: StoredRecords, filter: Asked) {
   const { counts } = await history.count({ ...filter, only: 'calls', by: 'user', limit: TOP })
   return Promise.all(
     counts.map(async ({ userId = '', count: requests, failed: errors }) => {

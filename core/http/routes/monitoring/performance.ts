@@ -4,8 +4,7 @@ import type { UserActor } from '../../../contract/records.ts'
 import { durationText } from '../../../domain/duration.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
 import { percentText, sizeText } from '../../../domain/size.ts'
-import type { History } from '../../../history/client.ts'
-import type { Measure } from '../../../history/protocol.ts'
+import type { LogStore, Measure } from '../../../features/log-store.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { CustomMetrics } from '../../../telemetry/custom-metrics.ts'
 import { DURATION_KINDS } from '../../../telemetry/duration-series.ts'
@@ -27,7 +26,7 @@ import { qualified } from '../views.ts'
 /** Dependencies of the routes that read the history. */
 export interface PerformanceDeps {
   /** Undefined if the hub stores no history. */
-  readonly history: Pick<History, 'for'> | undefined
+  readonly history: Pick<LogStore, 'for'> | undefined
   readonly registry: Pick<Registry, 'servers'>
   readonly upstreams: Pick<Upstreams, 'states'>
   readonly usage: () => SystemUsage
