@@ -91,7 +91,7 @@ export interface Alerts {
   /** Sends a trial message to one channel. Throws `channel_not_found`, and `rate_limited` as `test`. */
   testChannel(actor: Actor, ref: string): Promise<JsonObject>
   /** Result of a rule of the actor, now and over the last 24 hours. Throws `validation_failed`. */
-  preview(actor: UserActor, body: JsonObject, history: Pick<StoredRecords, 'measure'> | undefined): Promise<JsonObject>
+  preview(actor: UserActor, body: JsonObject, records: Pick<StoredRecords, 'measure'> | undefined): Promise<JsonObject>
   /** Types of channels that an owner with this role may create. */
   channelTypes(owner: { readonly role: Role }): readonly JsonObject[]
   /** Channels of all active owners, by their type. */

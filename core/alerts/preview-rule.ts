@@ -19,14 +19,14 @@ export async function previewRule(
   facts: Pick<HubFacts, 'unavailable' | 'readServers' | 'values' | 'settling' | 'refresh' | 'dispose'>,
   actor: UserActor,
   body: JsonObject,
-  history: Pick<StoredRecords, 'measure'> | undefined,
+  records: Pick<StoredRecords, 'measure'> | undefined,
 ): Promise<JsonObject> {
   const whole = { ...body, name: 'preview', severity: 'warning' }
   const { rule, condition } = parseRuleBody(whole, query => facts.unavailable(query))
   const active: EvaluatedRule = { owner: { id: actor.userId, name: actor.name, role: actor.role }, rule, condition }
   const servers = await facts.readServers()
-  const why = whyNoPast(active) ?? (history ? undefined : 'This hub stores no history')
-  const past = why === undefined && history ? await pastOfRule(active, servers, history) : undefined
+  const why = whyNoPast(active) ?? (records ? undefined : 'This hub stores no history')
+  const past = why === undefined && records ? await pastOfRule(active, servers, records) : undefined
   const text = conditionText(condition)
   if (past) {
     const { now, ...rest } = past

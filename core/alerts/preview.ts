@@ -65,7 +65,7 @@ export function whyNoPast({ condition, rule }: EvaluatedRule): string | undefine
 export async function pastOfRule(
   rule: EvaluatedRule,
   servers: readonly AlertServer[],
-  history: Pick<StoredRecords, 'measure'>,
+  records: Pick<StoredRecords, 'measure'>,
 ): Promise<PastOfRule | undefined> {
   const tests = testsOf(rule.condition)
   const stepMs = stepOf(tests)
@@ -75,7 +75,7 @@ export async function pastOfRule(
       ? 'tool'
       : 'server'
   const rangeMs = DAY_MS + Math.ceil(longestMs / stepMs) * stepMs
-  const { to, measures } = await history.measure({ kinds: ['tool_execution'], by, rangeMs, stepMs, limit: MOST_ROWS })
+  const { to, measures } = await records.measure({ kinds: ['tool_execution'], by, rangeMs, stepMs, limit: MOST_ROWS })
   if (measures.length >= MOST_ROWS) return undefined
   const end = Math.floor(to / stepMs) * stepMs
   const steps = Math.round(rangeMs / stepMs)
@@ -146,7 +146,7 @@ function otherPlace(
   const ofAll = per === 'total' || per === 'owner'
   if (serverId !== '') return ofAll && ownerId !== 'all' ? otherCalls('elsewhere', ownerId, ownerName) : undefined
   if (ownerId !== 'all') return otherCalls('unsent', ownerId, ownerName)
-  // Summed over all callers: the history does not keep the caller.
+  // Summed over all callers: the store does not keep the caller.
   return per === 'owner' ? undefined : otherCalls('unsent', '', '')
 }
 

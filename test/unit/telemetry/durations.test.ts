@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { DurationKey, DurationRow } from '../../../core/features/log-store.ts'
-import { DurationStore } from '../../../core/history/durations.ts'
-import type { DurationQuery } from '../../../core/history/protocol.ts'
 import { DurationSeries } from '../../../core/telemetry/duration-series.ts'
+import { DurationStore } from '../../../plugins/log-database/durations.ts'
+import type { DurationQuery } from '../../../plugins/log-database/protocol.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 
 const AT = Date.UTC(2026, 10, 22, 9, 30)

@@ -15,8 +15,7 @@ import { rulePreviewRoute } from './preview.ts'
 export interface AlertRoutesDeps {
   readonly alerts: Alerts
   readonly registry: Pick<Registry, 'audit'>
-  /** Undefined if the hub stores no history. */
-  readonly history: Pick<LogStore, 'for'> | undefined
+  readonly logStore: () => LogStore | undefined
 }
 
 const tag = 'alerts'

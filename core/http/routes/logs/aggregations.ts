@@ -4,6 +4,8 @@ import { durationText } from '../../../domain/duration.ts'
 import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
 import type { Counted, CountQuery, RecordCount } from '../../../features/log-store.ts'
 import { type Route, route } from '../../route.ts'
+import { timestamp } from '../schemas.ts'
+import { serverLabels } from '../server-labels.ts'
 import {
   asksForOwn,
   covered,
@@ -11,11 +13,10 @@ import {
   rangeField,
   readRange,
   readStep,
+  type StoredDeps,
   scopeField,
-  storedHistory,
-} from '../history-range.ts'
-import { timestamp } from '../schemas.ts'
-import { serverLabels } from '../server-labels.ts'
+  storedRecords,
+} from '../time-range.ts'
 import type { LogSearchDeps } from './search.ts'
 
 const tag = 'logs'
@@ -89,7 +90,7 @@ const timelineExample = {
 }
 
 /** Routes that count log records: also those that are not stored any more, or never were. */
-export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history' | 'registry'>): Route[] {
+export function logAggregationRoutes(deps: StoredDeps & Pick<LogSearchDeps, 'registry'>): Route[] {
   return [
     route({
       method: 'GET',
@@ -162,17 +163,15 @@ type Asked = Pick<CountQuery, 'only' | 'by' | 'stepMs'> & {
   readonly limit?: number
 }
 
-/** Throws `validation_failed` for a range, and `history_unavailable`. */
+/** Throws `validation_failed` for a range, and as `storedRecords`. */
 async function counted(
-  { history }: Pick<LogSearchDeps, 'history'>,
+  deps: StoredDeps,
   actor: UserActor,
   { range, scope, limit = MOST_ROWS, ...query }: Asked,
 ): Promise<Counted> {
   const rangeMs = readRange(range)
   const mine = asksForOwn(actor, scope)
-  return storedHistory(history)
-    .for(actor)
-    .count({ ...query, rangeMs, limit, ...(mine ? { mine } : {}) })
+  return storedRecords(deps, actor).count({ ...query, rangeMs, limit, ...(mine ? { mine } : {}) })
 }
 
 /** Returns the fields that identify a row. A record of the hub itself has no server. */
