@@ -24,7 +24,9 @@ const REPLACED: ReadonlySet<string> = new Set(
 )
 
 /** Modules of the hub that a plugin may import. */
-const PLUGIN_MODULES = ['patchbay/contract', 'patchbay/features', 'patchbay/plugin-kit', 'patchbay/transport-kit']
+const PLUGIN_MODULES = [
+  ...['patchbay/contract', 'patchbay/features', 'patchbay/log-kit', 'patchbay/plugin-kit', 'patchbay/transport-kit'],
+]
 
 /**
  * The parts of each folder that has folders in it, lowest level first: a part is a folder or a file, and `*` stands for the
@@ -40,7 +42,8 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['store', 'secrets'],
     ['registry', 'telemetry'],
     ['plans'],
-    ['history', 'bundles', 'dashboards'],
+    ['bundles', 'dashboards'],
+    ['log-kit'],
     ['auth'],
     ['request'],
     ['outbound'],
@@ -463,7 +466,7 @@ describe('restrictions to certain files', () => {
   })
 })
 
-test('the contract is types and few functions, in at most 1,535 lines with text besides the tables of error codes', () => {
+test('the contract is types and few functions, in at most 1,533 lines with text besides the tables of error codes', () => {
   const files = ['core/contract/mod.ts']
   for (const path of files) {
     const taken = byPath.get(path)?.imports.flatMap(one => one.target ?? []) ?? []
@@ -471,7 +474,7 @@ test('the contract is types and few functions, in at most 1,535 lines with text 
   }
   const counted = files.filter(path => !/^core\/contract\/(?:codes|remedies)\.ts$/.test(path))
   const lines = counted.flatMap(path => byPath.get(path)?.text.split('\n') ?? []).filter(line => line.trim() !== '')
-  expect(lines.length).toBeLessThanOrEqual(1_535)
+  expect(lines.length).toBeLessThanOrEqual(1_533)
   const functions = counted.flatMap(path =>
     [...(byPath.get(path)?.text ?? '').matchAll(/^export (?:async )?(?:function|class) (\w+)/gm)].map(
       match => match[1],

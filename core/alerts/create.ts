@@ -9,7 +9,7 @@ import { addressRights } from '../domain/address.ts'
 import type { OutboundProxy } from '../domain/outbound/proxy.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import type { EventBus } from '../events/bus.ts'
-import type { ActorHistory } from '../history/client.ts'
+import type { StoredRecords } from '../features/log-store.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
 import { createLookup } from '../outbound/lookup.ts'
 import { resolveHost } from '../outbound/targets.ts'
@@ -91,7 +91,7 @@ export interface Alerts {
   /** Sends a trial message to one channel. Throws `channel_not_found`, and `rate_limited` as `test`. */
   testChannel(actor: Actor, ref: string): Promise<JsonObject>
   /** Result of a rule of the actor, now and over the last 24 hours. Throws `validation_failed`. */
-  preview(actor: UserActor, body: JsonObject, history: Pick<ActorHistory, 'measure'> | undefined): Promise<JsonObject>
+  preview(actor: UserActor, body: JsonObject, records: Pick<StoredRecords, 'measure'> | undefined): Promise<JsonObject>
   /** Types of channels that an owner with this role may create. */
   channelTypes(owner: { readonly role: Role }): readonly JsonObject[]
   /** Channels of all active owners, by their type. */

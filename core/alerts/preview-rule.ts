@@ -3,7 +3,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
 import { conditionText } from '../domain/alerts/condition-text.ts'
 import { parseRuleBody } from '../domain/alerts/rule-body.ts'
-import type { ActorHistory } from '../history/client.ts'
+import type { StoredRecords } from '../features/log-store.ts'
 import type { HubFacts } from './hub-facts.ts'
 import { pastOfRule, whyNoPast } from './preview.ts'
 import type { EvaluatedRule } from './rules.ts'
@@ -13,20 +13,20 @@ const SHOWN_SUBJECTS = 100
 
 /**
  * Result of an unsaved rule for the servers that its owner sees, now and over the last 24 hours. Changes nothing. Throws
- * `validation_failed` with the column of an error, and as `ActorHistory.measure`.
+ * `validation_failed` with the column of an error, and as `StoredRecords.measure`.
  */
 export async function previewRule(
   facts: Pick<HubFacts, 'unavailable' | 'readServers' | 'values' | 'settling' | 'refresh' | 'dispose'>,
   actor: UserActor,
   body: JsonObject,
-  history: Pick<ActorHistory, 'measure'> | undefined,
+  records: Pick<StoredRecords, 'measure'> | undefined,
 ): Promise<JsonObject> {
   const whole = { ...body, name: 'preview', severity: 'warning' }
   const { rule, condition } = parseRuleBody(whole, query => facts.unavailable(query))
   const active: EvaluatedRule = { owner: { id: actor.userId, name: actor.name, role: actor.role }, rule, condition }
   const servers = await facts.readServers()
-  const why = whyNoPast(active) ?? (history ? undefined : 'This hub stores no history')
-  const past = why === undefined && history ? await pastOfRule(active, servers, history) : undefined
+  const why = whyNoPast(active) ?? (records ? undefined : 'This hub stores no history')
+  const past = why === undefined && records ? await pastOfRule(active, servers, records) : undefined
   const text = conditionText(condition)
   if (past) {
     const { now, ...rest } = past

@@ -3,8 +3,7 @@ import { testsOf } from '../domain/alerts/condition.ts'
 import { type AlertInstance, evaluate, INACTIVE } from '../domain/alerts/machine.ts'
 import { type FactValue, verdictOf } from '../domain/alerts/verdict.ts'
 import { nextTurn } from '../domain/next-turn.ts'
-import type { ActorHistory } from '../history/client.ts'
-import type { Measure } from '../history/protocol.ts'
+import type { Measure, StoredRecords } from '../features/log-store.ts'
 import { isOtherCalls, otherCalls } from './call-windows.ts'
 import type { AlertServer, Subject } from './facts.ts'
 import { isCallMetric, isSeen, matches, selects, subjectOf } from './hub-facts.ts'
@@ -61,12 +60,12 @@ export function whyNoPast({ condition, rule }: EvaluatedRule): string | undefine
 
 /**
  * Runs a rule over the stored calls of the last 24 hours, in steps of a minute (with percentiles of their window). Reads with
- * the rights of the caller. Undefined: there are too many series. Throws as `ActorHistory.measure`.
+ * the rights of the caller. Undefined: there are too many series. Throws as `StoredRecords.measure`.
  */
 export async function pastOfRule(
   rule: EvaluatedRule,
   servers: readonly AlertServer[],
-  history: Pick<ActorHistory, 'measure'>,
+  records: Pick<StoredRecords, 'measure'>,
 ): Promise<PastOfRule | undefined> {
   const tests = testsOf(rule.condition)
   const stepMs = stepOf(tests)
@@ -76,7 +75,7 @@ export async function pastOfRule(
       ? 'tool'
       : 'server'
   const rangeMs = DAY_MS + Math.ceil(longestMs / stepMs) * stepMs
-  const { to, measures } = await history.measure({ kinds: ['tool_execution'], by, rangeMs, stepMs, limit: MOST_ROWS })
+  const { to, measures } = await records.measure({ kinds: ['tool_execution'], by, rangeMs, stepMs, limit: MOST_ROWS })
   if (measures.length >= MOST_ROWS) return undefined
   const end = Math.floor(to / stepMs) * stepMs
   const steps = Math.round(rangeMs / stepMs)
@@ -147,7 +146,7 @@ function otherPlace(
   const ofAll = per === 'total' || per === 'owner'
   if (serverId !== '') return ofAll && ownerId !== 'all' ? otherCalls('elsewhere', ownerId, ownerName) : undefined
   if (ownerId !== 'all') return otherCalls('unsent', ownerId, ownerName)
-  // Summed over all callers: the history does not keep the caller.
+  // Summed over all callers: the store does not keep the caller.
   return per === 'owner' ? undefined : otherCalls('unsent', '', '')
 }
 

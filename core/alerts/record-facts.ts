@@ -1,5 +1,5 @@
 import type { MetricQuery } from '../domain/alerts/condition.ts'
-import type { TallyKey } from '../telemetry/log-tally.ts'
+import type { TallyKey } from '../features/log-store.ts'
 
 const SLOT_MS = 10_000
 /** Time for which records are remembered, in milliseconds. */

@@ -145,7 +145,7 @@ export const ERROR_CODES = {
   overloaded: { status: 503, title: 'The hub is overloaded', retry: true },
   storage_busy: { status: 503, title: 'The database is busy', retry: true },
   storage_unavailable: { status: 503, title: 'The database is not available', retry: true },
-  history_unavailable: { status: 503, title: 'The history is not available', retry: true },
+  log_search_unavailable: { status: 503, title: 'No plugin stores log records' },
   upstream_timeout: { status: 504, title: 'The server took too long', retry: true },
   upstream_init_timeout: { status: 504, title: 'The server took too long to start', retry: true },
   // reasons of a server’s, delivery’s, sink’s or plugin’s state; never a response's own status

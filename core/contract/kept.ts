@@ -58,8 +58,8 @@ export interface PluginJobs {
 }
 
 /** A thread for long work, of a module whose default export answers: `export default (message) => answer`. What crosses is cloned. */
-export interface PluginThread {
-  /** Rejects with what the module throws; `connection_lost` after `timeoutMs` (30,000), which ends the thread until the next request. */
-  request(message: unknown, timeoutMs?: number): Promise<unknown>
+export interface PluginThread<Message = unknown, Answer = unknown> {
+  /** Rejects with what the module throws; `connection_lost` after `timeoutMs` (30,000), which ends the thread until the next request. `moved`: buffers of the message that are not cloned. */
+  request(message: Message, timeoutMs?: number, moved?: readonly ArrayBuffer[]): Promise<Answer>
   end(): void
 }

@@ -107,7 +107,7 @@ export interface PluginContext<Config> {
   readonly fetchFor: FetchFor
   readonly dialFor: DialFor
   /** Opens a thread, 4 at most. `module`: absolute path or file: URL. */
-  thread(module: string): PluginThread
+  thread<Message = unknown, Answer = unknown>(module: string): PluginThread<Message, Answer>
   /** The plugin's own folder in the data folder; it stays when the plugin ends. */
   folder(): Promise<string>
   /** Makes an error with one of the definition's codes, to be thrown to the caller. */

@@ -138,7 +138,7 @@ export const REMEDIES: Readonly<Record<HubErrorCode, string>> = {
   overloaded: 'Repeat after the time in Retry-After.',
   storage_busy: 'Repeat after the time in Retry-After.',
   storage_unavailable: 'Check the database; the hub continues by itself when it answers again.',
-  history_unavailable: 'Try again in a moment; the log says why the history failed.',
+  log_search_unavailable: 'Ask an administrator to switch on the plugin log-database.',
   upstream_timeout: 'Raise the server’s "timeout", or ask it for less.',
   upstream_init_timeout: 'Look at the server’s log; raise its "startTimeout" if it only starts slowly.',
   stopped: 'Start the server.',

@@ -6,6 +6,7 @@ import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
 import hostedKeys from '../../plugins/hosted-keys/plugin.ts'
 import importClients from '../../plugins/import-clients/plugin.ts'
+import logDatabase from '../../plugins/log-database/plugin.ts'
 import market from '../../plugins/market/plugin.ts'
 import marketBundled from '../../plugins/market-bundled/plugin.ts'
 import marketJson from '../../plugins/market-json/plugin.ts'
@@ -35,6 +36,7 @@ export const FORMER_PLACES: Readonly<Record<string, FormerPlaces>> = {
   [rankEmbeddings.name]: { system: true },
   [hostedKeys.name]: { userPrefix: HOSTED_KEY_PREFIX },
   [market.name]: { folder: 'market' },
+  [logDatabase.name]: { stays: 'history' },
 }
 
 /** The plugins that come with the hub, in starting order. */
@@ -57,6 +59,7 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   marketRegistry,
   smartGroup,
   rankEmbeddings,
+  logDatabase,
   sinkSyslog,
   sinkSearch,
   otlp,
@@ -68,7 +71,8 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
 
 /** Settings of the hub that plugins read at each use, so that a change holds at once. */
 export const LIVE_SETTINGS: ReadonlySet<string> = new Set(
-  bundledPlugins.flatMap(({ systemSettings = [] }) => systemSettings),
+  // The store of log records reads its settings when it starts.
+  bundledPlugins.filter(plugin => plugin !== logDatabase).flatMap(({ systemSettings = [] }) => systemSettings),
 )
 
 /** Former names of bundled plugins in settings files, with the configuration in its present form. */

@@ -44,13 +44,14 @@ import { UptimeFile } from '../telemetry/uptime-file.ts'
 import type { Hub, HubOptions } from './api.ts'
 import { openAssistant } from './assistant.ts'
 import { LIVE_SETTINGS } from './bundled.ts'
+import { StoreFeeds } from './log-store.ts'
 import { createMeters } from './meters.ts'
 import { metricsDeps } from './metrics.ts'
 import { openMonitoring } from './monitoring.ts'
 import { openMoving } from './moving.ts'
 import { openPlugins } from './plugins.ts'
 import { RECORD_KINDS } from './record-kinds.ts'
-import { forOwner, logOptions, openHistory } from './records.ts'
+import { forOwner, logOptions } from './records.ts'
 import { pingInPlace, writeObstacle } from './refusals.ts'
 import { followSinks } from './sinks.ts'
 import { closeRegistry, openHubStore, takenOver } from './storage.ts'
@@ -139,7 +140,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   for (const warning of warnings) log.warn(warning)
   stdioPolicy = config.stdioPolicy
   hubLog.configure(logOptions(config))
-  const history = openHistory(config, { hubLog, bus, durations: meters.durations, undo: untilLast })
+  const storeFeeds = new StoreFeeds({ hubLog, bus, durations: meters.durations })
 
   const auth = createAuth({
     secret: config.jwtSecret ?? keys.jwtSecret,
@@ -157,6 +158,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   auth.verifiers.source = plugins.contributions('tokenVerifier')
   auth.secondFactors.source = plugins.contributions('secondFactor')
+  // It stores the last records of all parts.
+  untilLast.defer(() => plugins.stop())
+  const logStore = storeFeeds.follow(plugins.contributions('logStore'))
   followSinks({ sinks: plugins.contributions('logSink'), bus, hubLog, undo })
   // After the plugins, since the valid content of an entry depends on its transport.
   await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })
@@ -271,7 +275,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     routes: resourceRoutes({
       ...{ registry, alerts, dashboards, assistant, templates, bundles },
       ...moving,
-      ...{ importSources, kinds },
+      ...{ importSources, kinds, logStore },
       usualHealthCheck: () => loaded.settings.state.healthCheck,
       fileProblems: () => fileRecords.problems(),
       bus,
@@ -279,13 +283,12 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       ...{ mcp, credentials: auth.liveCredentials, bytes },
       plugins: pluginsView(plugins),
       clientConfigs: () => plugins.contributions('clientConfig'),
-      history,
       activeConnections: () => http.active(),
       openStreams: userId => http.liveStreams(userId) + mcp.usage(userId).streamsPerUser,
       sealer,
       logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
       ...metricsDeps({
-        ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs, tracer },
+        ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs, tracer, logStore },
         version: manifest.version,
       }),
       transports,
@@ -296,7 +299,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
         // A lost data folder is an error with PostgreSQL too: it contains the keys.
         pingStore: () => pingInPlace({ draining: false, lock, databaseLock }, store),
         log: () => ({ toFile: loaded.config.logFile !== undefined, failing: hubLog.failing }),
-        history: () => ({ isKept: history !== undefined, fault: history?.fault }),
+        history: () => ({ isKept: logStore()?.sink !== undefined, fault: logStore()?.sink?.fault }),
         anyPluginFailed: () => plugins.list().some(plugin => plugin.state === 'failed'),
         descriptorShortage: () => descriptorShortage(reserve.free),
         sandbox: () => sandbox,

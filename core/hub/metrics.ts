@@ -1,10 +1,9 @@
-import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Alerts } from '../alerts/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { processUsage } from '../connections/process/process-usage.ts'
 import type { CallTracer } from '../contract/points.ts'
+import type { LogStore } from '../features/log-store.ts'
 import type { ConnectionsDeps } from '../http/routes/monitoring/connections.ts'
 import type { CustomMetricsDeps } from '../http/routes/monitoring/custom-metrics.ts'
 import type { MetricsDeps } from '../http/routes/monitoring/metrics.ts'
@@ -33,6 +32,7 @@ export interface MetricsParts {
   readonly version: string
   readonly startedAtMs: number
   readonly tracer: Pick<CallTracer, 'counts'>
+  readonly logStore: () => LogStore | undefined
 }
 
 /** Returns the meters' data for the routes. */
@@ -43,7 +43,7 @@ export function metricsDeps(
   Pick<ConnectionsDeps, 'links'> &
   Pick<ResourcesDeps, 'usage'> &
   Pick<ServerHealthDeps, 'uptimeRatio' | 'stateChanges'> {
-  const { meters, config, registry, upstreams, hubLog, mcp, alerts, version, startedAtMs, tracer } = parts
+  const { meters, config, registry, upstreams, hubLog, mcp, alerts, version, startedAtMs, tracer, logStore } = parts
   const children = cached(CHILDREN_MS, () => childrenOf(upstreams))
   const make = async (): Promise<string> => {
     const users = await registry.users.list({ kind: 'system', purpose: 'metrics' }, { scope: 'all' })
@@ -57,7 +57,7 @@ export function metricsDeps(
       eventLoopLagSeconds: meters.system.usage().eventLoopLagMs / 1_000,
       alerts: await alerts.firing(),
       sinks: hubLog.sinks(),
-      ...(await storedNow(config, hubLog)),
+      ...(await storedNow(logStore(), hubLog)),
       children: await children(),
       spans: tracer.counts(),
       owners: new Map(users.map(({ id, name }) => [id, name])),
@@ -103,18 +103,9 @@ async function childrenOf(upstreams: Pick<Upstreams, 'states' | 'processes'>): P
   return [...found.values()]
 }
 
-/** Sizes of the history's files, and the number of records that are not stored yet. */
-async function storedNow({ dataDir }: HubConfig, hubLog: Pick<HubLog, 'sinks'>) {
-  const folder = join(dataDir, 'history')
-  const historyBytes = { records: 0, counts: 0, durations: 0 }
-  // Nothing has been stored yet, or the hub stores no history.
-  for (const name of await readdir(folder).catch(() => [])) {
-    const kind = name.startsWith('log-') ? 'records' : name.startsWith('tally') ? 'counts' : 'durations'
-    historyBytes[kind] += await stat(join(folder, name)).then(
-      ({ size }) => size,
-      () => 0,
-    )
-  }
+/** Bytes that the store of log records uses, and the number of records that are not stored yet. */
+async function storedNow(store: LogStore | undefined, hubLog: Pick<HubLog, 'sinks'>) {
+  const historyBytes = (await store?.sink?.bytes()) ?? { records: 0, counts: 0, durations: 0 }
   const historyBehind = hubLog.sinks().find(({ id }) => id === 'database')?.waiting ?? 0
   return { historyBytes, historyBehind }
 }

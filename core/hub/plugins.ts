@@ -52,6 +52,6 @@ export async function openPlugins(parts: PluginParts) {
     ...{ transports, bus, custom, services },
   })
   await plugins.start()
-  undo.defer(() => plugins.stop())
+  undo.defer(() => plugins.stop('logStore'))
   return { plugins, services }
 }

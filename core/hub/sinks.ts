@@ -2,8 +2,9 @@ import { HubError } from '../contract/errors.ts'
 import type { LogSink } from '../contract/points.ts'
 import type { LogRecord } from '../contract/records.ts'
 import type { EventBus } from '../events/bus.ts'
+import type { LogBatch } from '../features/log-store.ts'
 import type { HubLog } from '../telemetry/log.ts'
-import { linesOf, type SinkBatch } from '../telemetry/record-blocks.ts'
+import { linesOf } from '../telemetry/record-blocks.ts'
 
 const QUEUE = { maxRecords: 10_000, maxBytes: 16 * 1024 * 1024 }
 const BATCH = { usual: 500, most: 5_000 }
@@ -64,7 +65,7 @@ function batchOf({ maxBatch = BATCH.usual }: LogSink): number {
 function deliveryTo(id: string, { sinks, bus, hubLog }: Omit<SinkParts, 'undo'>) {
   const log = hubLog.with({ component: `sink:${id}` })
   return {
-    async send(batch: SinkBatch, signal: AbortSignal): Promise<{ readonly rejected: number }> {
+    async send(batch: LogBatch, signal: AbortSignal): Promise<{ readonly rejected: number }> {
       const sink = sinks.get(id)
       if (!sink) throw new HubError('delivery_failed', `The plugin of the log sink "${id}" does not run`)
       const lines = linesOf(batch)

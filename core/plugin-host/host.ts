@@ -3,6 +3,7 @@ import { isJsonObject } from '../contract/json.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
 import type { ExtensionPoints, McpMiddleware, TransportContribution } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
+import * as logKit from '../log-kit/mod.ts'
 import * as pluginKit from '../plugin-kit/mod.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { checkPluginConfig } from './config-check.ts'
@@ -67,10 +68,11 @@ export class PluginHost {
     await this.#settle(true)
   }
 
-  /** Stops all plugins in parallel, the last one first; takes 5 s at most, however many of them hang. */
-  async stop(): Promise<void> {
+  /** Stops all plugins in parallel, the last one first, in 5 s at most. Those with a contribution to the point `but` run on. */
+  async stop(but?: keyof ExtensionPoints): Promise<void> {
     this.#isEnding = true
-    const running = this.#slots.filter(({ state }) => state === 'running').reverse()
+    const isLeft = ({ held }: Slot): boolean => held.some(([point]) => point === but)
+    const running = this.#slots.filter(slot => slot.state === 'running' && !isLeft(slot)).reverse()
     await Promise.all(running.map(slot => this.#stopSlot(slot, 'stopped')))
   }
 
@@ -212,7 +214,7 @@ export class PluginHost {
     slot.file = file
     slot.isolated = slot.entry.isolate !== false
     if (!slot.isolated) {
-      registerPluginModules({ 'patchbay/plugin-kit': pluginKit })
+      registerPluginModules({ 'patchbay/log-kit': logKit, 'patchbay/plugin-kit': pluginKit })
       // A module is cached by its specifier, so a changed file gets another specifier.
       return this.#runInMain(slot, asDefinition(await import(`${file}?${sha256}`), slot.entry.use))
     }

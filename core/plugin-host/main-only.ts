@@ -17,4 +17,5 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'serverTemplates',
   'builtPage',
   'notificationChannel',
+  'logStore',
 ] satisfies readonly (keyof ExtensionPoints)[]

@@ -8,6 +8,7 @@ type Contribution = ExtensionPoints[keyof ExtensionPoints]
 const HUB_POINTS = {
   transport: true,
   logSink: true,
+  logStore: true,
   headerProvider: true,
   credentialSource: true,
   mcpMiddleware: true,

@@ -1,9 +1,9 @@
 import { levelOfOutcome } from '../domain/log/call-outcome.ts'
+import type { TallyKey } from '../features/log-store.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import { type EndedCall, isFailedCall, reachedServer } from './calls/ended-call.ts'
 import type { WriteCall } from './folding/folded-calls.ts'
 import type { LogLevels } from './levels.ts'
-import type { TallyKey } from './log-tally.ts'
 import { cut } from './record-fields.ts'
 
 /** The component of the records of calls. */

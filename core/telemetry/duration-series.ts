@@ -1,3 +1,4 @@
+import type { DurationKey, DurationKind, DurationRow } from '../features/log-store.ts'
 import { Histogram } from './histogram.ts'
 import { SLOT_MS } from './log-tally.ts'
 
@@ -6,36 +7,10 @@ const MOST_SERIES = 500
 /** Most rows that wait because they cannot be stored. */
 const MOST_WAITING = 3_000
 
-/** Measured operations. The names are those of the specification's `responseTimeMetrics`. */
-export const DURATION_KINDS = ['server_startup', 'tool_execution', 'api_requests'] as const
-export type DurationKind = (typeof DURATION_KINDS)[number]
-
-/**
- * Subject of a stored series. `calls_elsewhere` are a user's calls of others' servers, once more, for that user; `calls_unsent`
- * those that reached no server, which have no durations. Both are read as `tool_execution`.
- */
-export type SeriesKind = DurationKind | 'calls_elsewhere' | 'calls_unsent'
-
-/** Series to which a duration belongs. Missing values are empty texts: requests without a credential have no owner. */
-export interface DurationKey {
-  readonly kind: SeriesKind
-  /** User id. */
-  readonly owner: string
-  readonly serverId: string
-  readonly server: string
-  readonly tool: string
-}
-
-/** Numbers of one series in the slot that begins at `at`, in milliseconds since 1970. Durations are in microseconds. */
-export interface DurationRow extends DurationKey {
-  readonly at: number
-  readonly count: number
-  readonly failed: number
-  readonly sum: number
-  readonly least: number
-  readonly greatest: number
-  readonly histogram: Uint8Array
-}
+/** All measured operations. */
+export const DURATION_KINDS = [
+  ...(['server_startup', 'tool_execution', 'api_requests'] as const),
+] satisfies readonly DurationKind[]
 
 interface Sums {
   readonly key: DurationKey

@@ -1,33 +1,9 @@
-import type { CallOutcome, LogLevel } from '../contract/records.ts'
+import type { TallyKey, TallyRow } from '../features/log-store.ts'
 
 /** Highest number of rows in one slot; further records are counted by level only. */
 const MOST_ROWS = 300
 /** Most rows that wait because they cannot be stored. */
 const MOST_WAITING = 10 * MOST_ROWS
-
-/** Fields that records of one kind share. Missing values are empty texts. */
-export interface TallyKey {
-  readonly level: LogLevel
-  /** User ids of those who may read the record besides administrators. */
-  readonly owner: string
-  readonly caller: string
-  readonly serverId: string
-  readonly server: string
-  readonly tool: string
-  /** The hub's error code, or `error` for a tool's own error. */
-  readonly code: string
-  readonly isCall: boolean
-  /** Outcome of a call. */
-  readonly outcome?: CallOutcome
-  /** True for a call whose outcome is not `ok`, or a record of level ERROR. */
-  readonly failed: boolean
-}
-
-/** Number of records of one kind in the slot that begins at `at`, in milliseconds since 1970. */
-export interface TallyRow extends TallyKey {
-  readonly at: number
-  readonly count: number
-}
 
 interface Row {
   readonly key: TallyKey

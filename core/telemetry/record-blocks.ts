@@ -1,15 +1,6 @@
+import type { LogBatch } from '../features/log-store.ts'
 import { type Holder, HolderShares, type SharedLimits } from '../transport-kit/holder-shares.ts'
 import type { RecordLine } from './record-line.ts'
-
-/** Records of one batch, as they are logged. */
-export interface SinkBatch {
-  /** The lines one behind the other, in UTF-8. */
-  readonly bytes: Uint8Array
-  /** End offset of each line in `bytes`. */
-  readonly ends: Uint32Array
-  /** Parallel to `ends`: ids of the users who may read the record, joined by commas. An empty text: only administrators. */
-  readonly readers: readonly string[]
-}
 
 /** Bytes that are allocated at once, more than the log file is sent at once. A longer line gets a block of its own. */
 const BLOCK_BYTES = 640 * 1024
@@ -137,7 +128,7 @@ export class RecordBlocks {
   }
 
   /** Takes out the oldest records, `most` at the most. */
-  take(most: number): SinkBatch {
+  take(most: number): LogBatch {
     const count = Math.min(most, this.count)
     const parts: Uint8Array[] = []
     const ends = new Uint32Array(count)
@@ -286,7 +277,7 @@ class Block {
   }
 
   /** The first records, which stay; the bytes are those of the block. */
-  oldest(most: number): SinkBatch {
+  oldest(most: number): LogBatch {
     const to = Math.min(this.#head + most, this.#pushed)
     const ends = this.#ends.slice(this.#head, to)
     return {
@@ -316,7 +307,7 @@ function joined(parts: readonly Uint8Array[], size: number): Uint8Array {
 }
 
 /** The lines of a batch as texts. */
-export function linesOf({ bytes, ends }: Pick<SinkBatch, 'bytes' | 'ends'>): string[] {
+export function linesOf({ bytes, ends }: Pick<LogBatch, 'bytes' | 'ends'>): string[] {
   const decoder = new TextDecoder()
   const whole = decoder.decode(bytes)
   const isAscii = whole.length === bytes.length

@@ -1,4 +1,5 @@
-import { type Losses, RecordBlocks, type SinkBatch } from './record-blocks.ts'
+import type { LogBatch } from '../features/log-store.ts'
+import { type Losses, RecordBlocks } from './record-blocks.ts'
 import type { RecordLine } from './record-line.ts'
 
 /** Number of lost records: `full` queue, `rejected` permanently by the sink, `late` at the end. */
@@ -19,7 +20,7 @@ export interface SinkQueueOptions {
    * Resolves when the sink has accepted the batch, with the number of records that it rejected permanently. If it rejects, the
    * same batch is sent again.
    */
-  send(batch: SinkBatch, signal: AbortSignal): Promise<{ readonly rejected: number }>
+  send(batch: LogBatch, signal: AbortSignal): Promise<{ readonly rejected: number }>
   /** The first failure after a success, and the first success after a failure. */
   changed(state: 'failing' | 'up', error?: unknown): void
   /** Pauses before a failed batch is sent again, in milliseconds; the last one repeats. Default 1, 5, 25 and 60 s. */
@@ -134,7 +135,7 @@ export class SinkQueue {
     void this.#deliver(batch)
   }
 
-  async #deliver(batch: SinkBatch): Promise<void> {
+  async #deliver(batch: LogBatch): Promise<void> {
     const { signal } = this.#end
     while (!signal.aborted) {
       try {
@@ -154,7 +155,7 @@ export class SinkQueue {
     if (!signal.aborted) this.#delivered()
   }
 
-  async #sendOnce(batch: SinkBatch): Promise<{ readonly rejected: number }> {
+  async #sendOnce(batch: LogBatch): Promise<{ readonly rejected: number }> {
     const limit = new AbortController()
     const timer = setTimeout(() => limit.abort(), SEND_MS)
     try {

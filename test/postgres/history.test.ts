@@ -3,13 +3,14 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import pg from 'pg'
 import type { UserActor } from '../../core/contract/records.ts'
 import { parseQueryText } from '../../core/domain/log/log-query-text.ts'
-import { History } from '../../core/history/client.ts'
-import { PostgresRecords } from '../../core/history/postgres-records.ts'
-import type { HistoryPage, HistoryQuery } from '../../core/history/protocol.ts'
-import { SegmentStore } from '../../core/history/record-store.ts'
-import { toRow } from '../../core/history/row.ts'
-import type { Row } from '../../core/history/segment.ts'
+import type { RecordPage } from '../../core/features/log-store.ts'
+import { PostgresRecords } from '../../plugins/log-database/postgres-records.ts'
+import type { HistoryQuery } from '../../plugins/log-database/protocol.ts'
+import { SegmentStore } from '../../plugins/log-database/record-store.ts'
+import { toRow } from '../../plugins/log-database/row.ts'
+import type { Row } from '../../plugins/log-database/segment.ts'
 import { extent } from '../support/extent.ts'
+import { openHistory } from '../support/log-database.ts'
 import { batchOf } from '../support/record-batch.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
@@ -51,7 +52,7 @@ const query = (q: string, change: Partial<HistoryQuery> = {}): HistoryQuery => (
 })
 
 /** A page that the time limit did not cut: a full one, or one with nothing behind it. */
-async function inTime(records: SegmentStore | PostgresRecords, asking: HistoryQuery): Promise<HistoryPage> {
+async function inTime(records: SegmentStore | PostgresRecords, asking: HistoryQuery): Promise<RecordPage> {
   return await until(async () => {
     const page = await records.search(asking)
     return page.items.length === asking.limit || page.next === undefined ? page : undefined
@@ -164,7 +165,7 @@ test('days are partitions; those that are too old go, and the oldest while all a
 })
 
 test('a thread of its own stores and searches; a lost database is a failure, and one that is back is used again', async () => {
-  const history = new History(options({ databaseUrl }) as never, silent)
+  const history = openHistory(options({ databaseUrl }) as never, silent)
   const admin: UserActor = { kind: 'user', userId: 'u', name: 'u', role: 'admin', credential: { kind: 'local' } }
   const write = (message: string) =>
     history.write(batchOf([JSON.stringify({ level: 'INFO', timestamp: new Date().toISOString(), message })]))

@@ -51,6 +51,7 @@ function namedIn(file: string, tree: ReadonlyMap<string, readonly string[]>, roo
   return [...named].flatMap(name => {
     if (name === 'patchbay/contract') return ['core/contract/mod.ts']
     if (name === 'patchbay/features') return ['core/features/mod.ts']
+    if (name === 'patchbay/log-kit') return ['core/log-kit/mod.ts']
     if (name === 'patchbay/plugin-kit') return ['core/plugin-kit/mod.ts']
     const [, plugin] = /^patchbay\/plugins\/([\w-]+)$/.exec(name) ?? []
     if (plugin !== undefined) return [`plugins/${plugin}/types.ts`]

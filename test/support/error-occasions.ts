@@ -145,7 +145,7 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   overloaded: 'more work waits than can be done soon',
   storage_busy: 'another process holds the database',
   storage_unavailable: 'the database server cannot be reached',
-  history_unavailable: 'log records are not stored, or the thread that keeps them is away',
+  log_search_unavailable: 'the plugin that stores log records is switched off, or has failed',
   upstream_timeout: 'no answer within the server’s `timeout`',
   upstream_init_timeout: 'no answer to the first request of a connection',
   stopped: 'state: switched off',
@@ -189,6 +189,7 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
 
 /** The same for the codes of bundled plugins. */
 export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
+  history_unavailable: 'log records are not stored, or the thread that keeps them is away',
   template_not_found: 'no source has it, or the source has not been read yet',
   source_not_found: 'no plugin offers it',
   market_disabled: 'MARKET_ENABLED is false',

@@ -9,7 +9,7 @@ export const CALL_OUTCOMES = [
 const TIMEOUTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['upstream_timeout', 'upstream_init_timeout'])
 /** Codes of a 502, 503 or 504 that are about the hub itself. */
 const OF_THE_HUB: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  ...(['starting', 'draining', 'overloaded', 'storage_busy', 'storage_unavailable', 'history_unavailable'] as const),
+  ...(['starting', 'draining', 'overloaded', 'storage_busy', 'storage_unavailable', 'log_search_unavailable'] as const),
   ...(['delivery_failed'] as const),
 ])
 const UPSTREAM_STATUS: ReadonlySet<number> = new Set([502, 503, 504])

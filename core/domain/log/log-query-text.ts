@@ -1,7 +1,8 @@
+import type { LogCondition, LogOperator } from '../../features/log-store.ts'
 import { parseDuration } from '../duration.ts'
 import { visibleText } from '../text/visible-text.ts'
 import { parseTime } from '../timestamp.ts'
-import { LOG_FIELDS, type LogCondition, type LogOperator, severityOf } from './log-query.ts'
+import { LOG_FIELDS, severityOf } from './log-query.ts'
 
 /** An error in a query. `column`: its position in the text, from 1. */
 export class QueryProblem extends Error {

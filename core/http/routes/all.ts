@@ -33,7 +33,7 @@ import { exportRoutes } from './monitoring/export.ts'
 import { grafanaRoutes } from './monitoring/grafana.ts'
 import { type MetricsDeps, metricsRoutes } from './monitoring/metrics.ts'
 import { overviewRoutes } from './monitoring/overview.ts'
-import { type PerformanceDeps, performanceRoutes } from './monitoring/performance.ts'
+import { performanceRoutes } from './monitoring/performance.ts'
 import { type ResourcesDeps, resourceUsageRoutes } from './monitoring/resources.ts'
 import { type ServerHealthDeps, serverHealthRoutes } from './monitoring/server-health.ts'
 import { backupRoutes } from './moving/backup.ts'
@@ -76,7 +76,7 @@ export interface ResourceRoutesDeps
   readonly clientConfigs: GroupRoutesDeps['clientConfigs']
   readonly logging: LoggingView
   readonly transports: Transports
-  readonly history: LogSearchDeps['history'] & PerformanceDeps['history']
+  readonly logStore: LogSearchDeps['logStore']
   readonly sealer: LogSearchDeps['sealer']
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']

@@ -28,6 +28,8 @@ export interface FormerPlaces {
   readonly userPrefix?: string
   /** The plugin's folder, in the data folder. */
   readonly folder?: string
+  /** The plugin's folder, which stays where it is in the data folder. The plugin makes it. */
+  readonly stays?: string
 }
 
 const KEY = /^[A-Za-z0-9_-]{1,64}$/
@@ -90,6 +92,7 @@ function systemPlace(plugin: string, key: string, kept: KeptIn): SecretPlace {
 
 /** The folder of a plugin, which is made when it is asked for. A former one is moved there. */
 export async function pluginFolder(dataDir: string, plugin: string, former: FormerPlaces = {}): Promise<string> {
+  if (former.stays !== undefined) return join(dataDir, former.stays)
   const folder = join(dataDir, 'plugins', plugin)
   if (former.folder !== undefined) await moveFolder(join(dataDir, former.folder), folder)
   await mkdir(folder, { recursive: true, mode: 0o700 })

@@ -1,4 +1,5 @@
 import type { JsonValue } from '../../contract/json.ts'
+import type { PluginThread } from '../../contract/kept.ts'
 import type { PluginContext, PluginDefinition, PluginLogger } from '../../contract/plugin.ts'
 import type { Route } from '../../http/route.ts'
 import type { Store } from '../../store/open.ts'
@@ -67,7 +68,7 @@ export function mainServices(parts: ServiceParts): Services {
   const { hub, isBundled, definition, limits, jobs, signal, addRoute } = parts
   const { name } = definition
   const plugin = { name, signal }
-  const threads = new Threads(signal)
+  const threads = new Threads(signal, name)
   const requests = once(() => fetchFor(hub(), plugin))
   const sockets = once(() => dialFor(hub(), plugin))
   return {
@@ -99,7 +100,7 @@ export function mainServices(parts: ServiceParts): Services {
     planned: (what, read) => pluginPlanning(hub(), plugin)(what, read),
     address: () => hub().address(),
     states: made(() => pluginStates(hub())),
-    thread: module => threads.open(module),
+    thread: <Message, Answer>(module: string) => threads.open(module) as PluginThread<Message, Answer>,
     client: async (actor, path) => pluginClient(hub(), plugin, actor, path),
     audit: (...record) => pluginAudit(hub(), plugin)(...record),
     isLocal: () => hub().isLocal,

@@ -1,3 +1,4 @@
+import * as logKit from '../../log-kit/mod.ts'
 import { registerPluginModules } from '../../transport-kit/module.ts'
 import { carriedError } from './carried-error.ts'
 import type { FromThread, ToThread } from './thread-protocol.ts'
@@ -28,7 +29,7 @@ class ThreadRuntime {
 
 /** Throws Error for a module whose default export is no function. */
 async function load(file: string): Promise<(message: unknown) => unknown> {
-  registerPluginModules()
+  registerPluginModules({ 'patchbay/log-kit': logKit })
   const { default: answer } = (await import(file)) as { readonly default?: unknown }
   if (typeof answer !== 'function') throw new Error(`The default export of ${file} is no function`)
   return answer as (message: unknown) => unknown

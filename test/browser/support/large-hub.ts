@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { History } from '../../../core/history/client.ts'
 import { type Hub, startHub, stdioFixture } from '../../support/hub.ts'
+import { openHistory } from '../../support/log-database.ts'
 import { batchOf } from '../../support/record-batch.ts'
 import { makeTemp } from '../../support/temp.ts'
 
@@ -35,7 +35,7 @@ export async function startLargeHub(servers: number, records: number): Promise<H
 
 async function storeRecords(folder: string, count: number): Promise<void> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const history = new History(
+  const history = openHistory(
     { folder, retentionMs: RETENTION_MS, maxBytes: 8e9, table: 'log_record', indexes: [] },
     { debug() {}, info() {}, warn() {}, error() {} },
   )

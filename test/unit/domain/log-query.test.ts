@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { parseQueryText, readTime } from '../../../core/domain/log/log-query-text.ts'
+import type { LogCondition } from '../../../core/features/log-store.ts'
+import { folded, substringTerms, textTerms } from '../../../plugins/log-database/log-terms.ts'
 import {
   indexOf,
-  type LogCondition,
   meets,
   type SearchedRecord,
   type TermExpression,
   termsFor,
-} from '../../../core/domain/log/log-query.ts'
-import { parseQueryText, readTime } from '../../../core/domain/log/log-query-text.ts'
-import { folded, substringTerms, textTerms } from '../../../core/domain/log/log-terms.ts'
+} from '../../../plugins/log-database/record-terms.ts'
 
 const record: SearchedRecord = {
   timestamp: '2026-11-22T09:30:00.000Z',

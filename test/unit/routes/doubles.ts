@@ -215,7 +215,7 @@ export class World {
         install: () => Promise.reject(new Error('not asked for')),
         remove: () => Promise.reject(new Error('not asked for')),
       },
-      history: undefined,
+      logStore: () => undefined,
       sealer: createSealer([new Uint8Array(32)]),
       logging: { levels: new LogLevels('info'), sinks: () => [] },
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { DurationStore } from '../../../core/history/durations.ts'
-import type { MeasureQuery } from '../../../core/history/protocol.ts'
-import { type DurationKey, type DurationRow, DurationSeries } from '../../../core/telemetry/duration-series.ts'
+import type { DurationKey, DurationRow } from '../../../core/features/log-store.ts'
+import { DurationSeries } from '../../../core/telemetry/duration-series.ts'
+import { DurationStore } from '../../../plugins/log-database/durations.ts'
+import type { DurationQuery } from '../../../plugins/log-database/protocol.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 
 const AT = Date.UTC(2026, 10, 22, 9, 30)
@@ -13,7 +14,7 @@ const key = (more: Partial<DurationKey> = {}): DurationKey => ({
   ...{ kind: 'tool_execution', owner: 'ada', serverId: 's1', server: 'time', tool: 'now' },
   ...more,
 })
-const query = (more: Partial<MeasureQuery> = {}): MeasureQuery => ({
+const query = (more: Partial<DurationQuery> = {}): DurationQuery => ({
   ...{ readers: 'all', kinds: ['tool_execution'], by: 'kind', rangeMs: HOUR, limit: 100 },
   ...more,
 })

@@ -2,9 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { TallyQuery } from '../../../core/history/protocol.ts'
-import { TallyStore } from '../../../core/history/tally.ts'
-import { LogTally, type TallyKey, type TallyRow } from '../../../core/telemetry/log-tally.ts'
+import type { TallyKey, TallyRow } from '../../../core/features/log-store.ts'
+import { LogTally } from '../../../core/telemetry/log-tally.ts'
+import type { TallyQuery } from '../../../plugins/log-database/protocol.ts'
+import { TallyStore } from '../../../plugins/log-database/tally.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 
 const AT = Date.UTC(2026, 10, 22, 9, 30)

@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { LogRecord } from '../../../core/contract/records.ts'
 import { EventBus } from '../../../core/events/bus.ts'
+import type { LogBatch } from '../../../core/features/log-store.ts'
 import { Redactor } from '../../../core/secrets/redact.ts'
 import { ServerRedactors } from '../../../core/secrets/server-redactors.ts'
 import type { EndedCall } from '../../../core/telemetry/calls/ended-call.ts'
 import { HubLog } from '../../../core/telemetry/log.ts'
-import { linesOf, type SinkBatch } from '../../../core/telemetry/record-blocks.ts'
+import { linesOf } from '../../../core/telemetry/record-blocks.ts'
 
 type Written = readonly { readonly ownerId: string | null; readonly record: LogRecord }[]
 
@@ -151,7 +152,7 @@ test('a sink that logs while it is handed a record changes nothing of that recor
   const { lines } = await logged(async log => {
     const told = log.with()
     let isFirst = true
-    const send = (batch: SinkBatch) => {
+    const send = (batch: LogBatch) => {
       if (isFirst) told.info('of the sink')
       isFirst = false
       return Promise.resolve({ rejected: batch.ends.length - 1 })
@@ -222,8 +223,8 @@ function refused(userId: string, status: string): EndedCall {
 }
 
 test('sinks get each record as JSON with those who may read it, whatever the format of the lines', async () => {
-  const sent: SinkBatch[] = []
-  const send = async (batch: SinkBatch) => {
+  const sent: LogBatch[] = []
+  const send = async (batch: LogBatch) => {
     sent.push(batch)
     return { rejected: 0 }
   }
@@ -235,7 +236,7 @@ test('sinks get each record as JSON with those who may read it, whatever the for
     await log.feed.remove('x', 1_000)
   }, 'pretty')
   expect(sent.map(batch => batch.readers)).toEqual([['u1', '', 'u2']])
-  const records = linesOf(sent[0] as SinkBatch).map(line => JSON.parse(line))
+  const records = linesOf(sent[0] as LogBatch).map(line => JSON.parse(line))
   expect(records).toMatchObject([
     { message: 'mine [redacted]' },
     { message: 'of the hub' },

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
+import type { LogBatch } from '../../../core/features/log-store.ts'
 import { LogLevels } from '../../../core/telemetry/levels.ts'
 import { LogFeed } from '../../../core/telemetry/log-feed.ts'
-import { linesOf, type SinkBatch } from '../../../core/telemetry/record-blocks.ts'
+import { linesOf } from '../../../core/telemetry/record-blocks.ts'
 import { SinkQueue, type SinkQueueOptions } from '../../../core/telemetry/sink-queue.ts'
 import { UpstreamRecords } from '../../../core/telemetry/upstream-records.ts'
 import { until } from '../../support/wait.ts'
@@ -13,7 +14,7 @@ function queueOptions(change: Partial<SinkQueueOptions> = {}) {
     maxRecords: 10,
     maxBytes: 1_000,
     maxBatch: 4,
-    async send(batch: SinkBatch) {
+    async send(batch: LogBatch) {
       taken.push(...linesOf(batch))
       return { rejected: 0 }
     },

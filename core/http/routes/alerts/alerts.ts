@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CHANNELS, nestedChannel } from '../../../alerts/channels.ts'
 import type { Alerts } from '../../../alerts/create.ts'
 import { RULES } from '../../../alerts/rules.ts'
-import type { History } from '../../../history/client.ts'
+import type { LogStore } from '../../../features/log-store.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { ownedRecordRoutes } from '../owned-records.ts'
@@ -15,8 +15,7 @@ import { rulePreviewRoute } from './preview.ts'
 export interface AlertRoutesDeps {
   readonly alerts: Alerts
   readonly registry: Pick<Registry, 'audit'>
-  /** Undefined if the hub stores no history. */
-  readonly history: Pick<History, 'for'> | undefined
+  readonly logStore: () => LogStore | undefined
 }
 
 const tag = 'alerts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
 import type { JsonObject } from '../../../contract/json.ts'
-import type { History } from '../../../history/client.ts'
+import type { LogStore } from '../../../features/log-store.ts'
 import { type Route, route } from '../../route.ts'
 import { timestamp, validatedByRegistry } from '../schemas.ts'
 
@@ -53,14 +53,14 @@ const example = {
   },
 }
 
-/** Dependencies of the route. Without stored history, only the present result of a rule is shown. */
+/** Dependencies of the route. Without stored numbers, only the present result of a rule is shown. */
 export interface RulePreviewDeps {
   readonly alerts: Pick<Alerts, 'preview'>
-  readonly history: Pick<History, 'for'> | undefined
+  readonly logStore: () => LogStore | undefined
 }
 
 /** Route that shows the results that a rule would have had, before it is saved. */
-export function rulePreviewRoute({ alerts, history }: RulePreviewDeps): Route {
+export function rulePreviewRoute({ alerts, logStore }: RulePreviewDeps): Route {
   return route({
     method: 'POST',
     path: '/api/monitoring/rule-preview',
@@ -71,7 +71,9 @@ export function rulePreviewRoute({ alerts, history }: RulePreviewDeps): Route {
     body,
     responses: { 200: { description: 'Nothing is changed', schema: preview, example } },
     async handle({ actor, body: given }) {
-      return { body: await alerts.preview(actor, given as JsonObject, history?.for(actor)) }
+      const store = logStore()
+      const records = store?.sink ? store.for(actor) : undefined
+      return { body: await alerts.preview(actor, given as JsonObject, records) }
     },
   })
 }

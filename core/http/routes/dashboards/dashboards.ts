@@ -6,9 +6,9 @@ import { parseWidgetQuery } from '../../../domain/dashboards/widget-query.ts'
 import type { AuditRegistry } from '../../../registry/api.ts'
 import type { OwnedRecords } from '../../../registry/owned/records.ts'
 import { type Route, route } from '../../route.ts'
-import { asksForOwn, covered, rangeField, readRange, scopeField } from '../history-range.ts'
 import { ownedRecordRoutes } from '../owned-records.ts'
 import { refParams, timestamp } from '../schemas.ts'
+import { asksForOwn, covered, rangeField, readRange, scopeField } from '../time-range.ts'
 import { wrong } from '../wrong-field.ts'
 import * as shapes from './dashboard-schemas.ts'
 import { numberOf, rowsOf, seriesOf, type Viewer, type WidgetDeps } from './widget-data.ts'
@@ -58,7 +58,7 @@ export function dashboardRoutes(deps: DashboardRoutesDeps): Route[] {
         try {
           const { name, widgets } = await dashboards.get(actor, params.ref)
           const viewer = { actor, mine, rangeMs: readRange(range) }
-          // One after the other, so that a dashboard is one question at a time to the history.
+          // One after the other, so that a dashboard is one question at a time to the store.
           const shown: object[] = []
           for (const widget of widgets as unknown as readonly Widget[]) {
             shown.push({ ...widget, ...(await answerOf(deps, viewer, widget)) })

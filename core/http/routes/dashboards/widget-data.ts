@@ -2,12 +2,12 @@ import type { UserActor } from '../../../contract/records.ts'
 import type { Figure, Source, Unit } from '../../../domain/dashboards/sources.ts'
 import type { SplitField, WidgetQuery } from '../../../domain/dashboards/widget-query.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
-import type { Measure } from '../../../history/protocol.ts'
+import type { Measure } from '../../../features/log-store.ts'
 import type { CustomMetrics } from '../../../telemetry/custom-metrics.ts'
-import { storedHistory } from '../history-range.ts'
 import type { OverviewDeps } from '../monitoring/overview.ts'
 import { type PerformanceDeps, serversOf } from '../monitoring/performance.ts'
 import { serverLabels } from '../server-labels.ts'
+import { storedRecords } from '../time-range.ts'
 import { type TableDeps, tableOf } from './widget-tables.ts'
 
 /** Sources of the data of widgets. */
@@ -60,7 +60,7 @@ const COUNTS: ReadonlySet<Figure> = new Set([
 const STEP_MS = 10_000
 /** Steps that are read easily, in steps of 10 s: 10 s, 30 s, 1 m, 5 m, 15 m, 1 h, 3 h, 6 h, 1 d. */
 const STEPS = [1, 3, 6, 30, 90, 360, 1_080, 2_160, 8_640]
-/** Highest number of rows that are requested from the history. */
+/** Highest number of rows that are requested from the store. */
 const MEASURES = 10_000
 
 /** The single number of a query. */
@@ -129,15 +129,13 @@ async function measured(
   stepMs?: number,
 ) {
   const record = server === undefined ? undefined : await deps.registry.servers.resolve(actor, server, 'edit')
-  const { from, to, measures } = await storedHistory(deps.history)
-    .for(actor)
-    .measure({
-      ...{ kinds: [kind], by: by ?? 'kind', rangeMs: overMs ?? rangeMs, limit: MEASURES, mine },
-      ...(record ? { serverId: record.id } : {}),
-      ...(tool === undefined ? {} : { tool }),
-      countsOnly: COUNTS.has(figure),
-      ...(stepMs === undefined ? {} : { stepMs, lines: Math.min(limit, MOST_LINES) }),
-    })
+  const { from, to, measures } = await storedRecords(deps, actor).measure({
+    ...{ kinds: [kind], by: by ?? 'kind', rangeMs: overMs ?? rangeMs, limit: MEASURES, mine },
+    ...(record ? { serverId: record.id } : {}),
+    ...(tool === undefined ? {} : { tool }),
+    countsOnly: COUNTS.has(figure),
+    ...(stepMs === undefined ? {} : { stepMs, lines: Math.min(limit, MOST_LINES) }),
+  })
   return { from, to, ms: to - from, measures }
 }
 
@@ -149,8 +147,8 @@ function counted(
   stepMs?: number,
 ) {
   const question = { only, by: 'level', rangeMs: overMs ?? rangeMs, limit: MEASURES, mine } as const
-  const history = storedHistory(deps.history).for(actor)
-  return history.count(stepMs === undefined ? question : { ...question, stepMs })
+  const records = storedRecords(deps, actor)
+  return records.count(stepMs === undefined ? question : { ...question, stepMs })
 }
 
 /** Null if nothing was measured, or the divisor is zero. */

@@ -2,14 +2,14 @@ import type { UserActor } from '../../../contract/records.ts'
 import type { Unit } from '../../../domain/dashboards/sources.ts'
 import type { WidgetQuery } from '../../../domain/dashboards/widget-query.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
-import { storedHistory } from '../history-range.ts'
 import type { OverviewDeps } from '../monitoring/overview.ts'
 import { shown } from '../monitoring/performance.ts'
 import { serverLabels } from '../server-labels.ts'
+import { storedRecords } from '../time-range.ts'
 import { qualified } from '../views.ts'
 
 /** Sources of the data of tables. */
-export type TableDeps = Pick<OverviewDeps, 'history' | 'registry' | 'upstreams' | 'alerts'>
+export type TableDeps = Pick<OverviewDeps, 'logStore' | 'registry' | 'upstreams' | 'alerts'>
 
 interface Asked {
   readonly actor: UserActor
@@ -53,7 +53,7 @@ async function serverTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Ask
   const all = isAdmin(actor) && !mine
   const records = await deps.registry.servers.list(actor, { scope: all ? 'all' : 'mine' })
   const query = { kinds: ['tool_execution'], by: 'server', rangeMs, limit: 10_000, mine } as const
-  const { measures } = await storedHistory(deps.history).for(actor).measure(query)
+  const { measures } = await storedRecords(deps, actor).measure(query)
   const use = new Map(measures.map(measure => [measure.serverId, measure]))
   const rows = records.map(record => {
     const { state, since, reason } = deps.upstreams.status(record.id, record)
@@ -76,8 +76,8 @@ async function toolTable(deps: TableDeps, { actor, mine, rangeMs, limit, server:
   const record = only === undefined ? undefined : await deps.registry.servers.resolve(actor, only, 'edit')
   const of = record ? { serverId: record.id } : {}
   const query = { kinds: ['tool_execution'], by: 'tool', rangeMs, limit: limit + 1, mine, ...of } as const
-  const { measures } = await storedHistory(deps.history).for(actor).measure(query)
-  // Rows beyond the limits of the history are counted without a server.
+  const { measures } = await storedRecords(deps, actor).measure(query)
+  // Rows beyond the limits of the store are counted without a server.
   const rows = measures.filter(({ serverId }) => serverId !== '').slice(0, limit)
   const serverOf = await serverLabels(deps.registry, actor, rows)
   return {
@@ -91,7 +91,7 @@ async function toolTable(deps: TableDeps, { actor, mine, rangeMs, limit, server:
 
 async function userTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked): Promise<Table> {
   const query = { only: 'calls', by: 'user', rangeMs, limit, mine } as const
-  const { counts } = await storedHistory(deps.history).for(actor).count(query)
+  const { counts } = await storedRecords(deps, actor).count(query)
   const rows = counts.map(async ({ userId = '', count: calls, failed }) => {
     const user = await deps.registry.users.byId(userId)
     return [user?.name ?? userId, calls, failed]
@@ -101,7 +101,7 @@ async function userTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked
 
 async function errorTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked): Promise<Table> {
   const query = { only: 'errors', by: 'code', rangeMs, limit, mine } as const
-  const { counts } = await storedHistory(deps.history).for(actor).count(query)
+  const { counts } = await storedRecords(deps, actor).count(query)
   return {
     columns: [{ name: 'code' }, count('error_record_count')],
     rows: counts.map(({ code = '', count: n }) => [code, n]),
@@ -109,18 +109,16 @@ async function errorTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Aske
 }
 
 async function callTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked): Promise<Table> {
-  const page = await storedHistory(deps.history)
-    .for(actor)
-    .search({
-      where: {
-        and: [
-          { field: 'message', op: 'eq', values: ['tools/call'] },
-          { field: 'component', op: 'eq', values: ['mcp'] },
-          { field: 'timestamp', op: 'gte', values: [Date.now() - rangeMs] },
-        ],
-      },
-      ...{ order: 'desc', limit, mine },
-    })
+  const page = await storedRecords(deps, actor).search({
+    where: {
+      and: [
+        { field: 'message', op: 'eq', values: ['tools/call'] },
+        { field: 'component', op: 'eq', values: ['mcp'] },
+        { field: 'timestamp', op: 'gte', values: [Date.now() - rangeMs] },
+      ],
+    },
+    ...{ order: 'desc', limit, mine },
+  })
   const records = page.items.map(item => JSON.parse(item) as StoredRecord)
   const names = await namesOf(
     deps,

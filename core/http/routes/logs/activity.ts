@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { CallOutcome } from '../../../contract/records.ts'
 import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
-import type { LogCondition } from '../../../domain/log/log-query.ts'
+import type { LogCondition } from '../../../features/log-store.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
-import { scopeField } from '../history-range.ts'
 import { pageFields, timestamp } from '../schemas.ts'
+import { scopeField } from '../time-range.ts'
 import { findRecords, type LogSearchDeps, manyCalls, timesBetween } from './search.ts'
 
 /** Dependencies of the route. */

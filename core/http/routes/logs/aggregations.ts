@@ -2,9 +2,10 @@ import { z } from 'zod'
 import type { UserActor } from '../../../contract/records.ts'
 import { durationText } from '../../../domain/duration.ts'
 import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
-import type { Count } from '../../../history/client.ts'
-import type { Counted, TallyCount } from '../../../history/protocol.ts'
+import type { Counted, CountQuery, RecordCount } from '../../../features/log-store.ts'
 import { type Route, route } from '../../route.ts'
+import { timestamp } from '../schemas.ts'
+import { serverLabels } from '../server-labels.ts'
 import {
   asksForOwn,
   covered,
@@ -12,11 +13,10 @@ import {
   rangeField,
   readRange,
   readStep,
+  type StoredDeps,
   scopeField,
-  storedHistory,
-} from '../history-range.ts'
-import { timestamp } from '../schemas.ts'
-import { serverLabels } from '../server-labels.ts'
+  storedRecords,
+} from '../time-range.ts'
 import type { LogSearchDeps } from './search.ts'
 
 const tag = 'logs'
@@ -90,7 +90,7 @@ const timelineExample = {
 }
 
 /** Routes that count log records: also those that are not stored any more, or never were. */
-export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history' | 'registry'>): Route[] {
+export function logAggregationRoutes(deps: StoredDeps & Pick<LogSearchDeps, 'registry'>): Route[] {
   return [
     route({
       method: 'GET',
@@ -157,27 +157,25 @@ export function logAggregationRoutes(deps: Pick<LogSearchDeps, 'history' | 'regi
   ]
 }
 
-type Asked = Pick<Count, 'only' | 'by' | 'stepMs'> & {
+type Asked = Pick<CountQuery, 'only' | 'by' | 'stepMs'> & {
   readonly range: string
   readonly scope?: 'mine' | 'all' | undefined
   readonly limit?: number
 }
 
-/** Throws `validation_failed` for a range, and `history_unavailable`. */
+/** Throws `validation_failed` for a range, and as `storedRecords`. */
 async function counted(
-  { history }: Pick<LogSearchDeps, 'history'>,
+  deps: StoredDeps,
   actor: UserActor,
   { range, scope, limit = MOST_ROWS, ...query }: Asked,
 ): Promise<Counted> {
   const rangeMs = readRange(range)
   const mine = asksForOwn(actor, scope)
-  return storedHistory(history)
-    .for(actor)
-    .count({ ...query, rangeMs, limit, ...(mine ? { mine } : {}) })
+  return storedRecords(deps, actor).count({ ...query, rangeMs, limit, ...(mine ? { mine } : {}) })
 }
 
 /** Returns the fields that identify a row. A record of the hub itself has no server. */
-function named({ serverId, server: name, tool, code, outcome }: TallyCount) {
+function named({ serverId, server: name, tool, code, outcome }: RecordCount) {
   return {
     ...(serverId ? { server: name, serverId } : {}),
     ...(tool ? { tool } : {}),
@@ -186,12 +184,12 @@ function named({ serverId, server: name, tool, code, outcome }: TallyCount) {
   }
 }
 
-function sum(counts: readonly TallyCount[]): number {
+function sum(counts: readonly RecordCount[]): number {
   return counts.reduce((all, row) => all + row.count, 0)
 }
 
 /** A point for each step, also where nothing was counted. */
-function pointsOf({ from, to, counts }: Counted, stepMs: number, labelOf: (row: TallyCount) => string) {
+function pointsOf({ from, to, counts }: Counted, stepMs: number, labelOf: (row: RecordCount) => string) {
   const bySlot = Map.groupBy(counts, ({ slot }) => slot ?? 0)
   const points = []
   for (let at = from; at <= to; at += stepMs) {

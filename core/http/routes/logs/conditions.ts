@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { pointerToken } from '../../../domain/json/json-pointer.ts'
-import type { LogCondition, LogOperator } from '../../../domain/log/log-query.ts'
 import { fieldCondition, QueryProblem } from '../../../domain/log/log-query-text.ts'
+import type { LogCondition, LogOperator } from '../../../features/log-store.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { wrong } from '../wrong-field.ts'
 

@@ -1,25 +1,22 @@
 import { z } from 'zod'
-import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { parseDuration } from '../../../domain/duration.ts'
 import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
-import { type LogCondition, severityOf } from '../../../domain/log/log-query.ts'
+import { severityOf } from '../../../domain/log/log-query.ts'
 import { fieldCondition, parseQueryText, readTime } from '../../../domain/log/log-query-text.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
-import type { History } from '../../../history/client.ts'
+import type { LogCondition } from '../../../features/log-store.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Reply, type Route, route } from '../../route.ts'
-import { asksForOwn, durationField, scopeField } from '../history-range.ts'
 import { anyObject, pageFields, timestamp } from '../schemas.ts'
+import { asksForOwn, durationField, type StoredDeps, scopeField, storedRecords } from '../time-range.ts'
 import { wrong } from '../wrong-field.ts'
 import { asField, readConditions, withIds } from './conditions.ts'
 import { type CursorSealer, openCursor, sealCursor } from './cursor.ts'
 
 /** Dependencies of the routes of `/api/logs`. */
-export interface LogSearchDeps {
-  /** Undefined if the hub stores no records. */
-  readonly history: Pick<History, 'for'> | undefined
+export interface LogSearchDeps extends StoredDeps {
   readonly registry: Pick<Registry, 'servers' | 'users'>
   readonly sealer: CursorSealer
 }
@@ -243,7 +240,7 @@ export interface AskedRecords {
   readonly scope?: 'mine' | 'all' | undefined
   /** Place of the condition in the request, for the pointers of errors. Default `query`. */
   readonly askedIn?: 'query' | 'body'
-  /** See `HistoryQuery`. */
+  /** See `RecordQuery`. */
   readonly stepMs?: number | undefined
 }
 
@@ -255,20 +252,19 @@ async function answer(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords
   return { text: `{"items":[${items.join(',')}],${counted}${rest.slice(1)}` }
 }
 
-/** A page of records as JSON texts, and their histogram as one. Throws as `ActorHistory.search`, and `validation_failed` for a foreign cursor. */
-export async function findRecords({ history, registry, sealer }: LogSearchDeps, actor: UserActor, asked: AskedRecords) {
+/** A page of records as JSON texts, and their histogram as one. Throws as `StoredRecords.search`, and `validation_failed` for a foreign cursor. */
+export async function findRecords(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords) {
+  const { registry, sealer } = deps
   const { order: wanted, limit, cursor, scope: extent, stepMs } = asked
   const mine = asksForOwn(actor, extent)
-  if (!history) {
-    throw new HubError('history_unavailable', 'This hub stores no log records', { hint: 'Set LOG_DATABASE to true.' })
-  }
+  const records = storedRecords(deps, actor)
   const [queryAt, cursorAt] = asked.askedIn === 'body' ? ['#/query', '#/cursor'] : ['?q', '?cursor']
   const where = await withIds(asked.where, actor, registry, queryAt)
   const place = [asked.stated ?? where, wanted, extent ?? '']
   const after = cursor === undefined ? undefined : openCursor(sealer, actor.userId, place, cursor)
   if (cursor !== undefined && after === undefined)
     throw wrong(cursorAt, 'cursor_invalid', 'cursor: of another search, or none')
-  const page = await history.for(actor).search({
+  const page = await records.search({
     where,
     order: wanted,
     limit,

@@ -7,10 +7,10 @@ import {
   rangeField,
   readRange,
   readStep,
+  type StoredDeps,
   scopeField,
-  storedHistory,
-} from '../history-range.ts'
-import type { PerformanceDeps } from './performance.ts'
+  storedRecords,
+} from '../time-range.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_ROWS = 100_000
@@ -31,7 +31,7 @@ const example =
   '2026-11-22T09:29:00.000Z,tool_execution,time,01JD7C2M8K,now,12,0,8.2,7.9,9.1,8.1,9.1,9.1\n'
 
 /** The stored metrics as a file. */
-export function exportRoutes({ history }: Pick<PerformanceDeps, 'history'>): Route[] {
+export function exportRoutes(deps: StoredDeps): Route[] {
   return [
     route({
       method: 'GET',
@@ -63,9 +63,7 @@ export function exportRoutes({ history }: Pick<PerformanceDeps, 'history'>): Rou
             : readStep('step', step, rangeMs)
         const question = { kinds: DURATION_KINDS, by: 'tool', rangeMs, stepMs, limit: MOST_ROWS } as const
         const mine = asksForOwn(actor, scope) ? { mine: true } : {}
-        const text = await storedHistory(history)
-          .for(actor)
-          .export({ ...question, ...mine }, format)
+        const text = await storedRecords(deps, actor).export({ ...question, ...mine }, format)
         const name = `metrics.${format === 'prometheus' ? 'txt' : format}`
         return { text, type: types[format], headers: { 'content-disposition': `attachment; filename="${name}"` } }
       },

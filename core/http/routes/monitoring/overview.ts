@@ -4,20 +4,27 @@ import type { Upstreams } from '../../../connections/api.ts'
 import type { FieldError } from '../../../contract/errors.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
-import type { ActorHistory } from '../../../history/client.ts'
-import type { Measure } from '../../../history/protocol.ts'
+import type { Measure, StoredRecords } from '../../../features/log-store.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { pauses } from '../../../store/pauses.ts'
 import type { SinkState } from '../../../telemetry/log-feed.ts'
 import { type Route, route } from '../../route.ts'
-import { asksForOwn, covered, rangeField, readRange, scopeField, storedHistory } from '../history-range.ts'
 import { anyObject, timestamp } from '../schemas.ts'
+import {
+  asksForOwn,
+  covered,
+  rangeField,
+  readRange,
+  type StoredDeps,
+  scopeField,
+  storedRecords,
+} from '../time-range.ts'
 import { qualified } from '../views.ts'
-import { type PerformanceDeps, requestsOf, serversOf, shown } from './performance.ts'
+import { requestsOf, serversOf, shown } from './performance.ts'
 
 /** Dependencies of the route. */
-export interface OverviewDeps extends Pick<PerformanceDeps, 'history'> {
+export interface OverviewDeps extends StoredDeps {
   readonly registry: Pick<Registry, 'servers' | 'users'>
   readonly upstreams: Pick<Upstreams, 'states' | 'status' | 'catalog'>
   readonly mcp: Pick<McpEndpoint, 'sessions'>
@@ -113,7 +120,7 @@ export function overviewRoutes(deps: OverviewDeps): Route[] {
       async handle({ actor, query: { range, scope } }) {
         const mine = asksForOwn(actor, scope)
         const rangeMs = readRange(range)
-        const history = storedHistory(deps.history).for(actor)
+        const records = storedRecords(deps, actor)
         const filter = { rangeMs, ...(mine ? { mine } : {}) }
         const [firing, needs] = await Promise.all([
           deps.alerts.list(actor, { state: 'firing', limit: MOST_ALERTS, offset: 0 }),
@@ -126,8 +133,8 @@ export function overviewRoutes(deps: OverviewDeps): Route[] {
             tools: toolsOf(deps, actor, mine),
             sessions: deps.mcp.sessions().filter(({ userId }) => seesAll(actor, mine) || userId === actor.userId)
               .length,
-            ...(await callsOf(history, filter)),
-            topUsers: await topUsers(deps, history, filter),
+            ...(await callsOf(records, filter)),
+            topUsers: await topUsers(deps, records, filter),
             alerts: { firing: firing.total, items: firing.items },
             attention: needs.slice(0, MOST_ATTENTION),
           },
@@ -150,11 +157,11 @@ function toolsOf({ upstreams }: OverviewDeps, actor: UserActor, mine: boolean): 
     .reduce((sum, { serverId }) => sum + (upstreams.catalog(serverId)?.tools.length ?? 0), 0)
 }
 
-async function callsOf(history: ActorHistory, filter: Asked) {
+async function callsOf(records: StoredRecords, filter: Asked) {
   const question = { ...filter, kinds: ['tool_execution'] as const }
-  const { from, to, measures } = await history.measure({ ...question, by: 'kind', limit: 1 })
-  const servers = await history.measure({ ...question, by: 'server', limit: TOP + 1 })
-  const tools = await history.measure({ ...question, by: 'tool', limit: TOP + 1 })
+  const { from, to, measures } = await records.measure({ ...question, by: 'kind', limit: 1 })
+  const servers = await records.measure({ ...question, by: 'server', limit: TOP + 1 })
+  const tools = await records.measure({ ...question, by: 'tool', limit: TOP + 1 })
   const [all] = measures
   return {
     ...covered({ from, to }),
@@ -174,7 +181,7 @@ async function callsOf(history: ActorHistory, filter: Asked) {
   }
 }
 
-/** Rows beyond the limits of the history are counted without a server. */
+/** Rows beyond the limits of the store are counted without a server. */
 function top(measures: readonly Measure[]): readonly Measure[] {
   return measures.filter(({ serverId }) => serverId !== '').slice(0, TOP)
 }
@@ -183,8 +190,8 @@ function useOf({ count: requests, failed: errors, avgMs }: Pick<Measure, 'count'
   return { requests, errors, avg: shown(avgMs) }
 }
 
-async function topUsers({ registry }: OverviewDeps, history: ActorHistory, filter: Asked) {
-  const { counts } = await history.count({ ...filter, only: 'calls', by: 'user', limit: TOP })
+async function topUsers({ registry }: OverviewDeps, records: StoredRecords, filter: Asked) {
+  const { counts } = await records.count({ ...filter, only: 'calls', by: 'user', limit: TOP })
   return Promise.all(
     counts.map(async ({ userId = '', count: requests, failed: errors }) => {
       const user = await registry.users.byId(userId)

@@ -4,13 +4,13 @@ import type { UserActor } from '../../../contract/records.ts'
 import { durationText } from '../../../domain/duration.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
 import { percentText, sizeText } from '../../../domain/size.ts'
-import type { History } from '../../../history/client.ts'
-import type { Measure } from '../../../history/protocol.ts'
+import type { Measure } from '../../../features/log-store.ts'
 import type { Registry } from '../../../registry/api.ts'
 import type { CustomMetrics } from '../../../telemetry/custom-metrics.ts'
 import { DURATION_KINDS } from '../../../telemetry/duration-series.ts'
 import type { SystemUsage } from '../../../telemetry/system-usage.ts'
 import { type Route, route } from '../../route.ts'
+import { timestamp } from '../schemas.ts'
 import {
   asksForOwn,
   covered,
@@ -18,16 +18,14 @@ import {
   rangeField,
   readRange,
   readStep,
+  type StoredDeps,
   scopeField,
-  storedHistory,
-} from '../history-range.ts'
-import { timestamp } from '../schemas.ts'
+  storedRecords,
+} from '../time-range.ts'
 import { qualified } from '../views.ts'
 
-/** Dependencies of the routes that read the history. */
-export interface PerformanceDeps {
-  /** Undefined if the hub stores no history. */
-  readonly history: Pick<History, 'for'> | undefined
+/** Dependencies of the routes of response times. */
+export interface PerformanceDeps extends StoredDeps {
   readonly registry: Pick<Registry, 'servers'>
   readonly upstreams: Pick<Upstreams, 'states'>
   readonly usage: () => SystemUsage
@@ -127,8 +125,8 @@ export function performanceRoutes(deps: PerformanceDeps): Route[] {
         const record = ref === undefined ? undefined : await deps.registry.servers.resolve(actor, ref, 'edit')
         const mine = asksForOwn(actor, scope)
         const filter = { rangeMs, ...(record ? { serverId: record.id } : {}), ...(mine ? { mine } : {}) }
-        const history = storedHistory(deps.history).for(actor)
-        const { from, to, measures } = await history.measure({
+        const records = storedRecords(deps, actor)
+        const { from, to, measures } = await records.measure({
           ...filter,
           kinds: DURATION_KINDS,
           by: 'kind',
@@ -137,7 +135,7 @@ export function performanceRoutes(deps: PerformanceDeps): Route[] {
         const steps =
           stepMs === undefined
             ? undefined
-            : await history.measure({ ...filter, kinds: ['tool_execution'], by: 'kind', stepMs, limit: 10_001 })
+            : await records.measure({ ...filter, kinds: ['tool_execution'], by: 'kind', stepMs, limit: 10_001 })
         const of = new Map(measures.map(measure => [measure.kind, measure]))
         const calls = of.get('tool_execution')
         return {

@@ -132,7 +132,7 @@ export const hints: Readonly<Record<HubErrorCode, string>> = {
   overloaded: '请稍后重试。',
   storage_busy: '请稍后重试。',
   storage_unavailable: '请检查数据库；恢复后 hub 会自动继续。',
-  history_unavailable: '请稍后重试；日志会说明原因。',
+  log_search_unavailable: '请管理员启用插件 log-database。',
   upstream_timeout: '请调高服务器的 timeout，或缩小请求范围。',
   upstream_init_timeout: '请查看服务器的日志；若只是启动慢，请调高 startTimeout。',
   stopped: '请启动服务器。',

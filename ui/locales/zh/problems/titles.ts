@@ -135,7 +135,7 @@ export const titles: Readonly<Record<HubErrorCode, string>> = {
   overloaded: 'Hub 过载',
   storage_busy: '数据库繁忙',
   storage_unavailable: '数据库不可用',
-  history_unavailable: '历史记录不可用',
+  log_search_unavailable: '没有插件保存日志记录',
   upstream_timeout: '服务器响应超时',
   upstream_init_timeout: '服务器启动超时',
   stopped: '已手动停止',
