@@ -144,6 +144,8 @@ export type FromWorker =
       readonly reason: WireError
       readonly begun: readonly number[]
     } & RunningDescendants)
+  /** The server or its session is lost: no more calls are sent, and those in flight may get their answers. Main closes it. */
+  | { readonly type: 'retired'; readonly conn: number; readonly reason: WireError }
   | ListPart
   | ListsRead
   /** The lists are read again because the upstream sent list_changed. */

@@ -21,8 +21,8 @@ export async function exportHash(content: JsonObject): Promise<string> {
   return hash.digest('hex')
 }
 
-/** A large object as JSON text, made in turns. */
-export async function jsonParts(content: JsonObject): Promise<LongText> {
+/** A large object as JSON text, made in turns. `pause` is awaited after each small piece of it. */
+export async function jsonParts(content: JsonObject, pause = pauses()): Promise<LongText> {
   const parts: Buffer<ArrayBuffer>[] = []
   let open: string[] = []
   let characters = 0
@@ -31,11 +31,12 @@ export async function jsonParts(content: JsonObject): Promise<LongText> {
     open = []
     characters = 0
   }
-  await eachPiece(content, { names: Object.keys, text: JSON.stringify }, piece => {
+  const take = (piece: string): void => {
     open.push(piece)
     characters += piece.length
     if (characters >= PART_CHARACTERS) close()
-  })
+  }
+  await eachPiece(content, { names: Object.keys, text: JSON.stringify }, take, pause)
   close()
   return new LongText(parts)
 }
@@ -51,8 +52,8 @@ async function eachPiece(
   content: JsonObject,
   { names, text }: JsonForm,
   take: (piece: string) => unknown,
+  pause = pauses(),
 ): Promise<void> {
-  const pause = pauses()
   const add = async (value: JsonValue): Promise<unknown> => {
     if (typeof value === 'string' && value.length > SLICE_CHARACTERS) return addString(value)
     if (!isLight(value)) return Array.isArray(value) ? addArray(value) : addObject(value as JsonObject)

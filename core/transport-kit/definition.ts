@@ -129,6 +129,11 @@ export interface TransportIo {
   tooLong(message: LongMessage, related?: number): void
   /** The link has ended for good. Called once. Calls in flight fail with this reason. */
   closed(reason: WireError): void
+  /**
+   * The upstream or its session is lost: the link sends no more requests, but those in flight may get their answers over it. The
+   * hub opens another link beside this one, and closes this one with the last of them, after 30 s at the latest.
+   */
+  lost(reason: WireError): void
   /** One request failed though the link continues (its own HTTP exchange failed). */
   failed(id: number, reason: WireError, options?: { readonly notSent?: boolean }): void
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void

@@ -1,30 +1,27 @@
 import type { WireError } from '../contract/errors.ts'
 
-/**
- * Time after the loss of the server in which messages in flight may still fail by themselves, before the link ends, in
- * milliseconds.
- */
-const LAST_WORDS_MS = 250
+/** Callbacks of a `DrainOnDisconnect`; those of a `TransportIo` fit. */
+export interface DrainCallbacks {
+  /** The server or its session is lost. The hub ends the link after the last answer. Called at most once. */
+  readonly lost: (reason: WireError) => void
+  /** The link has ended; all of its resources must be closed. Called at most once, and never after stop(). */
+  readonly closed: (reason: WireError) => void
+}
 
 /**
- * Ends a link whose messages use connections of their own. Once the server or its session is lost, nothing more is sent, but
- * messages in flight may still fail by themselves, which shows whether they can be sent again: the link ends with the last of
- * them, or after 250 ms.
+ * State of a link whose messages use connections of their own. Once the server or its session is lost, no more requests are sent,
+ * but those in flight may still be answered, or fail by themselves, which shows whether they can be sent again.
  */
 export class DrainOnDisconnect {
-  readonly #underWay: { readonly size: number }
-  readonly #end: (reason: WireError) => void
+  readonly #callbacks: DrainCallbacks
   #reason: WireError | undefined
-  #timer: ReturnType<typeof setTimeout> | undefined
   #over = false
 
-  /** `end` is called at most once, never after stop(), and must close all resources of the link. */
-  constructor(underWay: { readonly size: number }, end: (reason: WireError) => void) {
-    this.#underWay = underWay
-    this.#end = end
+  constructor(callbacks: DrainCallbacks) {
+    this.#callbacks = callbacks
   }
 
-  /** Reason why the server counts as lost; undefined while it does not. */
+  /** Reason why the server or its session counts as lost; undefined while it does not. */
   get reason(): WireError | undefined {
     return this.#reason
   }
@@ -34,30 +31,23 @@ export class DrainOnDisconnect {
     return this.#over
   }
 
-  /** Call it when the server or its session is lost. False: the link was ending already, or has ended. */
+  /** Call it when the server or its session is lost. False: it was lost already, or the link has ended. */
   begin(reason: WireError): boolean {
     if (this.#over || this.#reason) return false
     this.#reason = reason
-    this.#timer = setTimeout(() => this.end(reason), LAST_WORDS_MS)
-    this.settled()
+    this.#callbacks.lost(reason)
     return true
-  }
-
-  /** Call it when a message is no longer in flight. */
-  settled(): void {
-    if (this.#reason && this.#underWay.size === 0) this.end(this.#reason)
   }
 
   /** Ends the link at once. */
   end(reason: WireError): void {
     if (this.#over) return
     this.stop()
-    this.#end(reason)
+    this.#callbacks.closed(reason)
   }
 
-  /** The link is closed by its owner: `end` is not called any more. */
+  /** The link is closed by its owner: no callback is called any more. */
   stop(): void {
     this.#over = true
-    clearTimeout(this.#timer)
   }
 }

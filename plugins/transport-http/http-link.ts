@@ -56,10 +56,7 @@ export class HttpLink implements MessageLink {
     this.#address = new FollowedAddress(io.fetch, url)
     this.#io = io
     this.#headers = new RequestHeaders(headers)
-    this.#drain = new DrainOnDisconnect(this.#posts, reason => {
-      this.#stop()
-      io.closed(reason)
-    })
+    this.#drain = new DrainOnDisconnect(io)
     this.#answers = new AnswerReader({
       message: (text, id) => io.message(text, id),
       deviates: how => io.deviates?.(how),
@@ -118,7 +115,8 @@ export class HttpLink implements MessageLink {
 
   /** `headers` are added to this one message. */
   send(text: string, id?: number, headers?: Readonly<Record<string, string>>): void {
-    if (this.#over || this.#dying) {
+    // Answers to the server's own requests belong to calls in flight, which may end over a lost session.
+    if (this.#over || (this.#dying && id !== undefined)) {
       const reason = this.#dying ?? { code: 'connection_lost', message: 'The connection to the server is closed' }
       if (id !== undefined) this.#io.failed(id, reason, { notSent: true })
       return
@@ -282,7 +280,6 @@ export class HttpLink implements MessageLink {
     if (post.over) return
     if (post.id !== undefined) this.#io.failed(post.id, reason, { notSent })
     else this.#io.log('warn', `A message to the server was not taken: ${reason.message}`)
-    // After the report, since the end of the last message may end a link whose server was lost.
     this.#finish(post)
   }
 
@@ -293,7 +290,6 @@ export class HttpLink implements MessageLink {
     if (post.timer !== undefined) clearTimeout(post.timer)
     if (post.open) post.abort.abort()
     post.done?.(accepted)
-    this.#drain.settled()
   }
 
   #learnSession(id: string | undefined): void {
@@ -313,7 +309,7 @@ export class HttpLink implements MessageLink {
 
   #die(reason: WireError): void {
     if (!this.#drain.begin(reason)) return
-    this.#listen.stop()
+    this.#listen.retire()
     this.#gate.open()
   }
 

@@ -40,6 +40,7 @@ export class ListenStream {
   #state: 'off' | 'opening' | 'open' | 'waiting' | 'stopped' = 'off'
   #failures = 0
   #wasOpen = false
+  #isRetired = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #response: GuardedResponse | undefined
 
@@ -61,6 +62,12 @@ export class ListenStream {
       response => this.#opened(response),
       error => this.#ended(error),
     )
+  }
+
+  /** The session is lost: an open stream may still carry answers, and is not opened again. */
+  retire(): void {
+    this.#isRetired = true
+    if (this.#state !== 'open') this.stop()
   }
 
   stop(): void {
@@ -101,6 +108,7 @@ export class ListenStream {
 
   #ended(error: unknown): void {
     this.#response = undefined
+    if (this.#isRetired) this.stop()
     if (this.#state === 'stopped') return
     if (wasNotSent(error)) return this.#options.lost(reasonOf(error))
     if (isBlockedRedirect(error)) return this.#none(reasonOf(error).message)

@@ -52,9 +52,12 @@ export class SseLink implements MessageLink {
   constructor({ url, headers }: RemoteConfig, io: TransportIo) {
     this.#io = io
     this.#configured = usableHeaders(headers)
-    this.#drain = new DrainOnDisconnect(this.#posts, reason => {
-      this.#stop()
-      io.closed(reason)
+    this.#drain = new DrainOnDisconnect({
+      lost: reason => io.lost(reason),
+      closed: reason => {
+        this.#stop()
+        io.closed(reason)
+      },
     })
     this.#stream = new SseStream({
       url,
@@ -93,7 +96,8 @@ export class SseLink implements MessageLink {
 
   /** `headers` are added to this one message. */
   send(text: string, id?: number, headers?: Headers): void {
-    if (this.#over || this.#dying) {
+    // Answers to the server's own requests belong to calls in flight, which may end over a lost session.
+    if (this.#over || (this.#dying && id !== undefined)) {
       const reason = this.#dying ?? { code: 'connection_lost', message: 'The connection to the server is closed' }
       if (id !== undefined) this.#io.failed(id, reason, { notSent: true })
       return
@@ -212,7 +216,6 @@ export class SseLink implements MessageLink {
   #fail(post: Post, reason: WireError, notSent: boolean): void {
     if (post.id !== undefined) this.#io.failed(post.id, reason, { notSent })
     else this.#io.log('warn', `A message to the server was not taken: ${reason.message}`)
-    // After the report, since the end of the last message may end a link whose server was lost.
     this.#finish(post, false)
   }
 
@@ -220,7 +223,6 @@ export class SseLink implements MessageLink {
     if (!this.#posts.delete(post)) return
     if (!accepted) post.abort.abort()
     post.done?.(accepted)
-    this.#drain.settled()
   }
 
   #initialized(accepted: boolean): void {

@@ -94,6 +94,7 @@ async function makeClients(origin: string): Promise<readonly (readonly [string, 
           waiting.delete(related)
         },
         closed: reason => console.error(reason),
+        lost: reason => console.error(reason),
         failed: (_id, reason) => console.error(reason),
         log: (_level, message) => console.error(message),
       },

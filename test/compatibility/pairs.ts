@@ -5,12 +5,15 @@ import type { Upstream } from './upstreams.ts'
 
 export type Pair = readonly [ann: Peer, bob: Peer]
 
+/** `asked`: clients that can be asked; `own`: the same, each on a connection of its own. */
+type Sort = 'plain' | 'asked' | 'own'
+
 /** Two clients of a kind at one upstream at once. Neither may receive anything that belongs to the other. */
 export class Pairs implements AsyncDisposable {
   readonly #admin: Client
   readonly #client: ClientKind
   readonly #upstream: Upstream
-  readonly #opened = new Map<'plain' | 'asked', Promise<Pair>>()
+  readonly #opened = new Map<Sort, Promise<Pair>>()
 
   constructor(admin: Client, client: ClientKind, upstream: Upstream) {
     this.#admin = admin
@@ -18,8 +21,8 @@ export class Pairs implements AsyncDisposable {
     this.#upstream = upstream
   }
 
-  /** `asked`: two that can be asked, the same for all who want them, since each may cost a process of its own. */
-  open(sort: 'plain' | 'asked'): Promise<Pair> {
+  /** The same two for all who want them, since each may cost a process of its own. */
+  open(sort: Sort): Promise<Pair> {
     const known = this.#opened.get(sort)
     if (known !== undefined) return known
     const pair = Promise.all([this.#one('ann', sort), this.#one('bob', sort)])
@@ -27,7 +30,7 @@ export class Pairs implements AsyncDisposable {
     return pair
   }
 
-  async end(sort: 'plain' | 'asked'): Promise<void> {
+  async end(sort: Sort): Promise<void> {
     const opened = this.#opened.get(sort)
     this.#opened.delete(sort)
     const pair = await opened?.catch(() => undefined)
@@ -35,12 +38,13 @@ export class Pairs implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.end('plain'), this.end('asked')])
+    await Promise.all((['plain', 'asked', 'own'] as const).map(sort => this.end(sort)))
   }
 
-  async #one(name: string, sort: 'plain' | 'asked'): Promise<Peer> {
-    const asked = sort === 'asked'
-    const place = asked ? this.#upstream.askingPlace : this.#upstream.place
+  async #one(name: string, sort: Sort): Promise<Peer> {
+    const asked = sort !== 'plain'
+    const { place: plain, askingPlace, ownPlace } = this.#upstream
+    const place = { plain, asked: askingPlace, own: ownPlace }[sort]
     const peer = await connect(this.#admin, this.#client, { name, path: place.name, asked })
     return {
       ...peer,

@@ -67,7 +67,7 @@ describe('log messages of calls that run side by side', () => {
     'a client of %s, a server of %s on connections of their own: each receives all of its own messages',
     async (_, __, client, kind) => {
       await using pair = new Pairs(world.admin, client, upstreamOf(kind))
-      const [ann, bob] = await pair.open('asked')
+      const [ann, bob] = await pair.open('own')
       await Promise.all([ann.setLevel('debug'), bob.setLevel('debug')])
       await talk([
         [ann, 'ann'],

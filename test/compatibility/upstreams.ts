@@ -21,6 +21,8 @@ export interface Upstream {
   /** `place` is for features without a connection of their own, `askingPlace` for features that ask the client. */
   readonly place: Place
   readonly askingPlace: Place
+  /** Every client that can be asked has a connection of its own here, whatever it calls. */
+  readonly ownPlace: Place
   /** Other upstreams at the same place that have resources with the same URIs. */
   readonly neighbours: readonly Upstream[]
   /** The keys of what it noted. */
@@ -55,6 +57,7 @@ export async function startWorld(kinds: readonly UpstreamKind[], more: WorldOpti
       programs.push(program)
       servers[kind.id] = { type: kind.transport === 'sse' ? 'sse' : 'streamable-http', url: program.url }
       if (kind.era === 'legacy') servers[sharedServer(kind)] = { ...servers[kind.id], session: 'shared' }
+      if (kind.transport === 'sse') servers[ownServer(kind)] = { ...servers[kind.id], session: 'per-session' }
     }
     await Promise.all(kinds.filter(({ transport }) => transport === 'sse' || transport === 'http').map(addHttp))
     for (const kind of kinds.filter(({ transport }) => transport === 'stdio')) {
@@ -96,6 +99,11 @@ export function askingServer({ id, transport, era }: UpstreamKind): string {
   return transport === 'stdio' && era === 'legacy' ? `${id}-own` : id
 }
 
+/** With `auto`, clients of an SSE server share its connection until it was seen to ask. */
+function ownServer(kind: UpstreamKind): string {
+  return kind.transport === 'sse' ? `${kind.id}-own` : askingServer(kind)
+}
+
 /** The server whose one connection serves all clients, including clients that can be asked. */
 export function sharedServer({ id, transport }: UpstreamKind): string {
   return transport === 'stdio' ? id : `${id}-shared`
@@ -106,7 +114,8 @@ function alone(name: string): Place {
 }
 
 async function upstreamOf(kind: UpstreamKind, admin: Client, api: ScriptedApi | undefined): Promise<Upstream> {
-  const base = { kind, place: alone(kind.id), askingPlace: alone(askingServer(kind)), neighbours: [] }
+  const places = { place: alone(kind.id), askingPlace: alone(askingServer(kind)), ownPlace: alone(ownServer(kind)) }
+  const base = { kind, ...places, neighbours: [] }
   if (kind.transport === 'openapi' && api) {
     return {
       ...base,

@@ -99,15 +99,20 @@ test('a program that exits at every start ends as crash_loop, with its last word
 
 test('malformed lines between valid messages give one WARN a second at most, which count all of them', async () => {
   await online(admin, ['mixed'])
-  await callText(await admin.mcp('/mcp/mixed'), 'flood', { mode: 'mixed' })
-  const search = (): Promise<{ items: { timestamp: string; message: string; fields: { count: number } }[] }> =>
-    admin.ok('GET', '/api/logs/search?server=mixed&level=warn&limit=1000')
-  const counted = async () => (await search()).items.reduce((sum, { fields }) => sum + fields.count, 0)
+  const client = await admin.mcp('/mcp/mixed')
+  const began = performance.now()
+  await callText(client, 'flood', { mode: 'mixed' })
+  // On a busy machine the server has other warnings too, such as of a late answer, which have no count.
+  const search = async (): Promise<{ message: string; fields: { count: number } }[]> => {
+    const { items } = await admin.ok('GET', '/api/logs/search?server=mixed&level=warn&limit=1000')
+    return items.filter(({ fields }: { fields?: { count?: number } }) => fields?.count !== undefined)
+  }
+  const counted = async () => (await search()).reduce((sum, { fields }) => sum + fields.count, 0)
   await until(async () => (await counted()) === 2_000, { timeoutMs: 20_000, what: 'all malformed lines are counted' })
-  const { items } = await search()
+  const items = await search()
   expect(items.length).toBeGreaterThan(1)
-  const times = items.map(({ timestamp }) => Date.parse(timestamp)).sort((a, b) => a - b)
-  for (const [at, time] of times.entries()) if (at > 0) expect(time - (times[at - 1] ?? 0)).toBeGreaterThan(900)
+  // The first one comes at once. Their times are those of the main thread, which takes several together when it is busy.
+  expect(items.length).toBeLessThanOrEqual(2 + (performance.now() - began) / 1_000)
   for (const { message } of items) expect(message).toContain('a line that is not JSON')
 }, 60_000)
 

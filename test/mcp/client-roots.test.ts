@@ -29,6 +29,7 @@ beforeAll(async () => {
     ...Object.fromEntries(remote),
     folders: stdioFixture('held'),
     always: { ...stdioFixture('held'), session: 'per-session' },
+    busy: { ...stdioFixture('held'), session: 'per-session', env: { BUSY: '900' } },
     silent: { ...stdioFixture('held'), session: 'per-session', env: { ASKS: 'never' } },
   }
   hub = await startHub({ settings: { mcpServers, groups: [{ name: 'all', servers: ['folders', 'always'] }] } })
@@ -107,6 +108,19 @@ test(`two windows of one program of ${MODERN} are not told apart by what they sa
   left.folder = 'opened-later'
   expect(await seen(left)).toEqual(['file:///opened-later'])
   await Promise.all(windows.map(({ one }) => one.close()))
+})
+
+test('a server and a client that are busy for a while show no other folders than those of the client', async () => {
+  const prepare = (client: Awaited<ReturnType<Client['mcp']>>) =>
+    client.setRequestHandler(ListRootsRequestSchema, async () => {
+      await new Promise(resolve => setTimeout(resolve, 700))
+      return { roots: [{ uri: 'file:///one' }] }
+    })
+  const options = { capabilities: { roots: {} }, prepare }
+  const seen = await Promise.all(
+    ['busy', 'always'].map(async server => callText(await admin.mcp(`/mcp/${server}`, options), 'folders')),
+  )
+  expect(seen.map(text => JSON.parse(text))).toEqual([['file:///one'], ['file:///one']])
 })
 
 test('a server that does not ask, and a client that does not answer, hold up a call for a moment alone', async () => {

@@ -29,6 +29,11 @@ export interface ConnectionEvents {
   /** No call can be sent any more; `ended` follows shortly. */
   unusable(): void
   ended(end: ConnectionEnd): void
+  /**
+   * The server or its session is lost while calls are in flight, which may still get their answers. The handler sends no more
+   * calls, and closes the connection after the last of them. Neither `unusable` nor `ended` follows. Absent: the connection ends.
+   */
+  retired?(reason: WireError): void
   /** A call got no response; the handler sends it again or fails it with this reason. */
   lost(call: PendingCall, how: Lost, reason: WireError): void
   /** The server requests input before it responds; `text` is its whole result. */

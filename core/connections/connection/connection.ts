@@ -12,9 +12,9 @@ import type { Child } from '../spawn/children.ts'
 import { within } from '../within.ts'
 import type { CallHome, PendingCall } from './call.ts'
 import { CallsInFlight } from './calls-in-flight.ts'
-import type { CarriedCredential } from './carried-credential.ts'
 import { ConnectionCredential } from './connection-credential.ts'
 import type { ConnectionEvents } from './connection-events.ts'
+import type { ConnectionOptions } from './connection-options.ts'
 import { explainEnd } from './end-reason.ts'
 import type { PortClient, WorkerPort } from './port.ts'
 import { callFrame, withVariables } from './request-text.ts'
@@ -42,27 +42,12 @@ export class Connection implements PortClient, CallHome {
   readonly #variables: Variables
   readonly #turns: (work: () => void) => void
   #logs = false
-  #state: 'opening' | 'open' | 'closing' | 'ended' = 'opening'
+  #state: 'opening' | 'open' | 'retired' | 'closing' | 'ended' = 'opening'
   #travelling: Child['descriptors']
   #lastId = 0
   #workerDone = Promise.withResolvers<void>()
 
-  constructor(options: {
-    readonly number: number
-    readonly port: WorkerPort
-    readonly child: Child | undefined
-    readonly credential: CarriedCredential | undefined
-    readonly events: ConnectionEvents
-    readonly era: Era
-    readonly hubVersion: string
-    /** Redacts the error messages of calls; the worker redacts everything else except results. */
-    readonly redact: (text: string) => string
-    readonly variables: Variables
-    /** Runs some work in a turn of the event loop of its own. */
-    readonly turns: (work: () => void) => void
-    /** Called when the connection no longer uses its worker thread. */
-    readonly released: () => void
-  }) {
+  constructor(options: ConnectionOptions) {
     this.number = options.number
     this.#port = options.port
     this.child = options.child
@@ -218,6 +203,8 @@ export class Connection implements PortClient, CallHome {
         this.#closeTravelling()
         this.#end(message.error, () => false)
         return
+      case 'retired':
+        return this.#retire(message.reason)
       case 'closed': {
         this.child?.poll(message.below)
         this.#workerDone.resolve()
@@ -281,25 +268,39 @@ export class Connection implements PortClient, CallHome {
     this.#closeTravelling()
     this.#workerDone.resolve()
     if (this.#state === 'closing' || this.#state === 'ended') return
-    const wasOpen = this.#state === 'open'
-    this.#state = 'closing'
-    this.#events.unusable()
+    const { wasOpen, isRetired } = this.#closing()
     this.#returnCalls(reason, () => true)
     this.#over()
-    this.#events.ended({ reason, wasOpen, exited: false, workerLost: true })
+    if (!isRetired) this.#events.ended({ reason, wasOpen, exited: false, workerLost: true })
   }
 
   /** The upstream is gone: calls are lost at once, the reason follows when the exit of the process is known. */
   #end(reason: WireError, begun: (id: number) => boolean): void {
     if (this.#state === 'closing' || this.#state === 'ended') return
-    const wasOpen = this.#state === 'open'
-    this.#state = 'closing'
-    this.#events.unusable()
+    const { wasOpen, isRetired } = this.#closing()
     this.#returnCalls(reason, begun)
     void explainEnd(this.child, reason, wasOpen).then(({ explained, exited, said }) => {
       this.#over()
-      this.#events.ended({ reason: explained, wasOpen, exited, workerLost: false, ...(said ? { said } : {}) })
+      if (!isRetired)
+        this.#events.ended({ reason: explained, wasOpen, exited, workerLost: false, ...(said ? { said } : {}) })
     })
+  }
+
+  #retire(reason: WireError): void {
+    if (this.#state !== 'open') return
+    if (this.#events.retired === undefined) {
+      this.#port.control({ type: 'close', conn: this.number })
+      return this.#end(reason, () => true)
+    }
+    this.#state = 'retired'
+    this.#events.retired(reason)
+  }
+
+  #closing(): { readonly wasOpen: boolean; readonly isRetired: boolean } {
+    const before = this.#state
+    this.#state = 'closing'
+    if (before !== 'retired') this.#events.unusable()
+    return { wasOpen: before === 'open', isRetired: before === 'retired' }
   }
 
   #over(): void {

@@ -8,7 +8,7 @@ const DRAIN_MS = 30_000
 /** The reason for calls that did not end within that time. */
 const LATE: WireError = {
   code: 'connection_lost',
-  message: `The server has changed, and the call did not end within ${DRAIN_MS / 1_000} s over its former connection`,
+  message: `Another connection took the place of this one, and the call did not end within ${DRAIN_MS / 1_000} s over it`,
 }
 
 /** Owner of a connection that not all callers share. */
@@ -17,8 +17,15 @@ export interface DrainedOwner {
   readonly userId: string
 }
 
-interface Draining {
-  readonly owner: DrainedOwner | undefined
+/** Facts about a connection that drains. */
+export interface DrainedConnection {
+  /** Absent for the one that all callers share. */
+  readonly owner?: DrainedOwner
+  /** True when the server has lost it, so that another one is no second one for the server. */
+  readonly isLost?: boolean
+}
+
+interface Draining extends DrainedConnection {
   readonly ended: Promise<void>
 }
 
@@ -43,13 +50,18 @@ export class DrainingConnections {
     await Promise.all([...this.#all.values()].map(({ ended }) => ended))
   }
 
+  /** The same for those that the server has not lost. */
+  async givenUp(): Promise<void> {
+    await Promise.all([...this.#all.values()].map(({ ended, isLost }) => (isLost ? undefined : ended)))
+  }
+
   /** Takes over a connection with calls in flight; `reason` is for its end. The caller sends no more calls over it. */
-  add(connection: Connection, reason: WireError, owner?: DrainedOwner): void {
+  add(connection: Connection, reason: WireError, facts: DrainedConnection = {}): void {
     const ended = this.#end(connection, reason).finally(() => {
       this.#all.delete(connection)
       if (this.#all.size === 0) this.#last()
     })
-    this.#all.set(connection, { owner, ended })
+    this.#all.set(connection, { ...facts, ended })
   }
 
   /** Ends them at once, or those of the owners that `which` chooses. */

@@ -3,15 +3,20 @@ import { within } from '../within.ts'
 import { PendingCall } from './call.ts'
 import type { Connection } from './connection.ts'
 
-/** Longest wait of calls for the server's question about the roots; a session's client has as long to answer. */
+/** Longest wait of calls for the question about the roots of a server that has read all that the hub sent. */
 const ROOTS_MS = 300
+/**
+ * Longest wait for a server or a client that is busy, in milliseconds: for a ping that shows what the server has read, and for
+ * the client's answer. A call that did not wait would see folders that its client does not share.
+ */
+const BUSY_MS = 5_000
 /** The same after a change of the roots, of a server that has asked after such a change before. */
 const AGAIN_MS = 2_000
 /** After this many waits in a row without a question, the server does not ask after changes. */
 const SILENT_WAITS = 3
 /** Shortest time that a server may need after the answer, in milliseconds, since it checks the folders before it uses them. */
 const TAKEN_MS = 40
-/** The server gets this many times the round trip of a ping to check the folders, at most `ROOTS_MS`: a busy machine needs more time. */
+/** The server gets this many times the round trip of a ping to check the folders, at most `ROOTS_MS` or the trip: a busy machine needs more time. */
 const TAKEN_TIMES = 8
 const ROOTS_METHOD = 'roots/list'
 
@@ -28,6 +33,10 @@ export class RootsWait {
   /** Number of the wait: an answer to a question of an earlier one does not count. */
   #turn = 0
   #heard = false
+  /** The server has answered a ping of this wait: it has read all that could make it ask. */
+  #reached = false
+  /** The time for the question is over, but the server is not reached. */
+  #isDue = false
   /** The wait is for a question after a change of the roots. */
   #changed = false
   #asksAgain = false
@@ -50,7 +59,10 @@ export class RootsWait {
     this.#connection = connection
     this.#ready = ready
     this.#heard = false
+    this.#reached = false
+    this.#isDue = false
     this.#limit()
+    void this.#reach(connection, this.#turn)
   }
 
   /** Nothing waits any longer, and `ready` is not called. */
@@ -85,21 +97,29 @@ export class RootsWait {
 
   #limit(): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#over(), this.#changed && this.#asksAgain ? AGAIN_MS : ROOTS_MS)
+    const forQuestion = this.#changed && this.#asksAgain ? AGAIN_MS : ROOTS_MS
+    this.#timer = setTimeout(() => this.#expired(), this.#heard ? BUSY_MS : forQuestion)
+  }
+
+  #expired(): void {
+    if (this.#heard || this.#reached) this.#over()
+    else this.#isDue = true
+  }
+
+  /** Finds out when the server has read what was sent before; a server that asks does so at about that time. */
+  async #reach(connection: Connection, turn: number): Promise<void> {
+    await settle(connection)
+    if (this.#turn !== turn) return
+    this.#reached = true
+    if (this.#isDue && !this.#heard) this.#over()
   }
 
   async #answered(connection: Connection, turn: number): Promise<void> {
     if (this.#turn !== turn) return
     this.#open -= 1
     if (this.#open > 0) return
-    this.#limit()
-    // The server has read the client's answer when it answers this.
-    const ping = new PendingCall({ method: 'ping', params: undefined })
-    const askedMs = performance.now()
-    connection.send(ping)
-    if ((await within(ping.reply, ROOTS_MS)) === undefined) ping.cancel()
-    const takenMs = Math.min(Math.max(TAKEN_MS, TAKEN_TIMES * (performance.now() - askedMs)), ROOTS_MS)
-    await new Promise(resolve => setTimeout(resolve, takenMs))
+    // The server has read the client's answer when it answers the ping.
+    await settle(connection)
     if (this.#turn === turn && this.#open === 0) this.#over()
   }
 
@@ -109,4 +129,15 @@ export class RootsWait {
     this.end()
     ready?.()
   }
+}
+
+/** Waits until the server has answered a ping, and has had time to work on what it read before. */
+async function settle(connection: Connection): Promise<void> {
+  const ping = new PendingCall({ method: 'ping', params: undefined })
+  const sentMs = performance.now()
+  connection.send(ping)
+  if ((await within(ping.reply, BUSY_MS)) === undefined) ping.cancel()
+  const tripMs = performance.now() - sentMs
+  const takenMs = Math.min(Math.max(TAKEN_MS, TAKEN_TIMES * tripMs), Math.max(ROOTS_MS, tripMs))
+  await new Promise(resolve => setTimeout(resolve, Math.min(takenMs, BUSY_MS)))
 }

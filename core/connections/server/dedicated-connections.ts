@@ -167,7 +167,7 @@ export class DedicatedConnections {
     for (const entry of [...this.#entries.values()]) {
       const { connection, owner, subscriptions } = entry
       if (connection && connection.inFlight > 0) {
-        this.#options.draining.add(connection, reason, owner)
+        this.#options.draining.add(connection, reason, { owner })
         entry.connection = undefined
         entry.drains = true
       }

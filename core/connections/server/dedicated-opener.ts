@@ -287,6 +287,18 @@ export class DedicatedOpener {
         // A lost call may have opened the next connection already; then it waits for that one.
         if (!entry.opening && !entry.connection) this.#ended(entry, end)
       },
+      retired: reason => {
+        const { connection, owner, slot, endTurn } = entry
+        if (entry.closed || !connection) return
+        this.#options.draining.add(connection, reason, { owner, isLost: true })
+        entry.admitted = false
+        entry.connection = undefined
+        slot.connection = undefined
+        entry.roots.end()
+        if (endTurn) void this.#options.draining.ended().then(endTurn)
+        if (face) older.ended({ reason, wasOpen: true })
+        this.#ended(entry, { reason, wasOpen: true })
+      },
       lost: (call, how, reason) => {
         if (entry.closed && !entry.drains) call.fail(reason.code, reason.message)
         else this.#options.lost(call, how, reason)
@@ -317,7 +329,7 @@ export class DedicatedOpener {
   }
 
   /** Retries, shares or fails the calls that wait for a connection that has ended. */
-  #ended(entry: SessionEntry, { reason, wasOpen }: ConnectionEnd): void {
+  #ended(entry: SessionEntry, { reason, wasOpen }: Pick<ConnectionEnd, 'reason' | 'wasOpen'>): void {
     if (entry.closed) return this.#failWaiting(entry, reason)
     if (wasOpen) for (const call of entry.slot.takeWaiting()) this.#options.lost(call, 'not-begun', reason)
     else if (!entry.connectedBefore && this.#isTrial(entry)) this.#endTrial(entry, reason)

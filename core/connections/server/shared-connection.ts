@@ -11,6 +11,7 @@ import type { DrainingConnections } from '../connection/draining-connections.ts'
 import { withSaid } from '../connection/end-reason.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
 import { StartDeadline } from '../connection/start-deadline.ts'
+import { startProgress } from '../connection/start-progress.ts'
 import type { ConnectionTurns } from '../probe/connection-turns.ts'
 import type { OpenedMessage } from '../protocol.ts'
 import { isFinal, Recovery } from './machine/recovery.ts'
@@ -20,11 +21,6 @@ import { type ServerContext, wireErrorOf } from './server-context.ts'
 
 /** Time online after which earlier failures no longer count. */
 const RESET_MS = 60_000
-
-/** Replacement for a carriage return in lines of stderr. */
-const CARRIAGE_RETURN = '⟨U+000D⟩'
-/** Most characters of the line that is shown while a server starts. */
-const SHOWN_LINE = 200
 
 /** The parts of its server that a `SharedConnection` uses. */
 export interface SharedConnectionOptions {
@@ -43,7 +39,7 @@ export interface SharedConnectionOptions {
   /** Takes what has happened to the connection. */
   readonly report: (event: ServerEvent) => void
   /** Handlers of its other events; `configHash` is of the configuration that it was opened with. */
-  readonly events: (configHash: string) => Omit<ConnectionEvents, 'opened' | 'unusable' | 'ended'>
+  readonly events: (configHash: string) => Omit<ConnectionEvents, 'opened' | 'unusable' | 'ended' | 'retired'>
 }
 
 /**
@@ -148,16 +144,8 @@ export class SharedConnection {
 
   /** The public view of an attempt that began at `sinceMs` (`performance.now()`). */
   starting(sinceMs: number): ServerStart {
-    const forMs = Math.round(performance.now() - sinceMs)
-    const since = new Date(Date.now() - forMs).toISOString()
-    const last = this.#options.context.children.stderr(this.#options.record().id).at(-1)
-    if (last === undefined || last.at < since) return { forMs }
-    // A progress bar overwrites its line.
-    const [line = ''] = last.line
-      .split(CARRIAGE_RETURN)
-      .filter(part => part.trim() !== '')
-      .slice(-1)
-    return { forMs, line: line.trim().slice(0, SHOWN_LINE) }
+    const { context, record } = this.#options
+    return startProgress(sinceMs, context.children.stderr(record().id).at(-1))
   }
 
   /** The plan for opening another connection now. Throws HubError. */
@@ -256,7 +244,7 @@ export class SharedConnection {
     let release: (() => void) | undefined
     try {
       await Promise.all([this.#closing, this.#options.turns.free()])
-      if (this.#options.single()) await this.#options.draining.ended()
+      if (this.#options.single()) await this.#options.draining.givenUp()
       const effective = await this.configured()
       const prepared = await launcher.prepare(record().id, effective)
       const plan = this.#deadline.extend(await launcher.ready(prepared, still))
@@ -305,6 +293,9 @@ export class SharedConnection {
       ended: end => {
         if (current()) this.#onEnded(end)
       },
+      retired: reason => {
+        if (current()) this.#onRetired(reason)
+      },
       health: found => {
         if (current()) events.health?.(found)
       },
@@ -335,6 +326,15 @@ export class SharedConnection {
       this.#closing = Promise.all([this.#closing, this.#connection.close(end.reason)]).then(() => undefined)
     this.#connection = undefined
     this.#options.report({ type: 'ended', verdict: this.#verdict(end) })
+  }
+
+  /** The connection is lost to the hub, and goes on for its calls in flight. */
+  #onRetired(reason: WireError): void {
+    if (this.#connection) this.#options.draining.add(this.#connection, reason, { isLost: true })
+    this.#turn += 1
+    this.#connection = undefined
+    this.#options.report({ type: 'unusable' })
+    this.#onEnded({ reason, wasOpen: true, exited: false, workerLost: false })
   }
 
   #verdict(end: ConnectionEnd): Verdict {

@@ -9,7 +9,7 @@ import type { ServerParts } from './server-parts.ts'
 export function sharedEvents(
   parts: ServerParts,
   configHash: string,
-): Omit<ConnectionEvents, 'opened' | 'unusable' | 'ended'> {
+): Omit<ConnectionEvents, 'opened' | 'unusable' | 'ended' | 'retired'> {
   const { context, record, slots, latency, health, lists, asking } = parts
   context.stray.first = undefined
   context.deviations.clear()

@@ -24,8 +24,6 @@ const CHECK_MS = 5_000
 const CONFIRM_MS = 500
 /** Most checks within the window in milliseconds: a tool that always fails must not double the requests to its server. */
 const CHECKS = { most: 10, windowMs: 10_000 } as const
-/** Time in milliseconds in which calls in flight may still be answered on a lost session. */
-const LAST_WORDS_MS = 250
 
 /** The answer to a call that may be about the session. */
 export interface SessionDoubt {
@@ -47,10 +45,10 @@ export interface SessionCheckOptions {
   readonly ask: (method: string, timeoutMs: number) => Promise<unknown>
   /** The method of a list that the server offers; undefined: it offers none. */
   readonly listMethod: () => string | undefined
-  readonly inFlight: () => number
   /** Fails a call. `acted`: the server may have acted on it. */
   readonly fail: (id: number, reason: WireError, acted: boolean) => void
-  readonly end: (reason: WireError) => void
+  /** Called once, after the calls that met the loss have failed. */
+  readonly lost: (reason: WireError) => void
 }
 
 /**
@@ -67,7 +65,6 @@ export class SessionCheck {
   readonly #stopped = new AbortController()
   #windowMs = Number.NEGATIVE_INFINITY
   #checked = 0
-  #timer: ReturnType<typeof setTimeout> | undefined
   #worked = false
   #over = false
 
@@ -97,16 +94,10 @@ export class SessionCheck {
     })
   }
 
-  /** A call has ended. */
-  settled(): void {
-    if (this.#lost && this.#options.inFlight() === 0) this.#end(this.#lost)
-  }
-
   /** The link has ended: answers that are held are passed on. */
   stop(): void {
     this.#over = true
     this.#stopped.abort()
-    clearTimeout(this.#timer)
     for (const { pass } of this.#held.values()) pass()
     this.#held.clear()
   }
@@ -158,19 +149,12 @@ export class SessionCheck {
     this.#lost = { code: 'connection_lost', message, ...data }
     for (const { doubt } of this.#held.values()) this.#refuse(doubt, this.#lost)
     this.#held.clear()
-    const reason = this.#lost
-    this.#timer = setTimeout(() => this.#end(reason), LAST_WORDS_MS)
-    this.settled()
+    this.#options.lost(this.#lost)
   }
 
   #refuse(doubt: SessionDoubt, reason: WireError): void {
     const { status = 0, isOdd = false } = doubt
     this.#options.fail(doubt.id, reason, (status >= SERVER_ERROR || isOdd) && !doubt.speaks)
-  }
-
-  #end(reason: WireError): void {
-    if (this.#over) return
-    this.#options.end(reason)
   }
 }
 

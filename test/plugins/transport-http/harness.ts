@@ -50,6 +50,8 @@ export async function openLink(
     connect: () => Promise.reject(new Error('no WebSocket here')),
     message: (text, related) => messages.push({ message: JSON.parse(text) as Heard, text, related }),
     closed: reason => closed.push(reason),
+    // The hub closes the link after the last call in flight; for these tests the loss is the end.
+    lost: reason => closed.push(reason),
     failed: (id, reason, options) => failures.push({ id, reason, notSent: options?.notSent === true }),
     log: (level, message) => logs.push(`${level} ${message}`),
   })

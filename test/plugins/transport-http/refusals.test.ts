@@ -221,7 +221,7 @@ describe('streamable HTTP refusals', () => {
     await server[Symbol.asyncDispose]()
     await using open = await openLink(server.url)
     for (const id of [1, 2]) open.link.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' }), id)
-    await until(() => open.closed.length > 0, 'the link to end')
+    await until(() => open.closed.length > 0 && open.failures.length === 2, 'the link to end')
     expect(open.failures.map(({ id, notSent }) => [id, notSent])).toEqual([
       [1, true],
       [2, true],

@@ -124,7 +124,7 @@ describe('streamable HTTP with a server built on the SDK', () => {
       for (const id of [2, 3, 4]) {
         open.link.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: echo('x') }), id)
       }
-      await until(() => open.closed.length > 0, 'the link to end')
+      await until(() => open.closed.length > 0 && open.failures.length === 3, 'the link to end')
       expect(open.closed).toMatchObject([{ code: 'connection_lost' }])
       expect(open.failures.map(({ id, notSent }) => [id, notSent]).sort()).toEqual([
         [2, true],

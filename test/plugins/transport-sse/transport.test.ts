@@ -135,7 +135,7 @@ describe('HTTP with server-sent events', () => {
     await link.initialize()
     link.link.send('{"jsonrpc":"2.0","id":2,"method":"a"}', 2)
     link.link.send('{"jsonrpc":"2.0","id":3,"method":"b"}', 3)
-    await until(() => link.closed.length === 1, 'the end of the link')
+    await until(() => link.closed.length === 1 && link.failures.length === 2, 'the end of the link')
     expect(link.failures.map(({ id, notSent }) => [id, notSent])).toEqual([
       [2, true],
       [3, true],

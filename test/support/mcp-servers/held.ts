@@ -1,13 +1,14 @@
 /**
  * Stdio without an SDK, so that it starts quickly: `held` answers with its key once `url` has answered, `key` at once with the
  * variable KEY, `folders` with the roots that its client told it, or `everything` before. A client with roots is asked for them
- * after `initialized` and when they have changed, unless ASKS is `never`; they are looked at for `TAKES` milliseconds. PORT is bound before the start. `touch` tells
+ * after `initialized` and when they have changed, unless ASKS is `never`; they are looked at for `TAKES` milliseconds.
+ * With BUSY, it does nothing for that many milliseconds before it asks. PORT is bound before the start. `touch` tells
  * of the resource `held:///it`, where that is subscribed to.
  */
 import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 
-const { KEY = 'none', PORT, TAKES = '5', ASKS } = process.env
+const { KEY = 'none', PORT, TAKES = '5', ASKS, BUSY } = process.env
 let folders: unknown = 'everything'
 let hasRoots = false
 let asked = 0
@@ -18,6 +19,7 @@ const text = (value: unknown) => ({ content: [{ type: 'text', text: JSON.stringi
 
 function askRoots(): void {
   asked += 1
+  if (hasRoots && BUSY) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(BUSY))
   if (hasRoots && ASKS !== 'never') say({ id: `roots-${asked}`, method: 'roots/list' })
 }
 

@@ -36,7 +36,7 @@ export abstract class BaseLink implements UpstreamLink, Expiring {
   protected abstract readonly liveness: Liveness
   readonly #abort = new AbortController()
   readonly #startDeadlineMs: number
-  #state: 'opening' | 'open' | 'closing' | 'gone' = 'opening'
+  #state: 'opening' | 'open' | 'retired' | 'closing' | 'gone' = 'opening'
   #maxResultBytes: number
 
   constructor(options: OpenMessage, context: LinkContext) {
@@ -192,6 +192,16 @@ export abstract class BaseLink implements UpstreamLink, Expiring {
   protected malformed(detail: string, count: number): void {
     const { conn } = this.options
     this.context.control({ type: 'malformed', conn, detail: detail.slice(0, MOST_LOGGED), count })
+  }
+
+  /** The server or its session is lost: no more calls are sent, and those in flight may get their answers until main closes it. */
+  protected retire(reason: WireError): void {
+    if (this.#state === 'retired') return
+    if (this.#state !== 'open' || this.calls.size === 0) return this.end(reason)
+    this.#state = 'retired'
+    this.lists?.end()
+    this.lists = undefined
+    this.context.control({ type: 'retired', conn: this.options.conn, reason })
   }
 
   protected end(reason: WireError): void {

@@ -54,9 +54,8 @@ export class LegacyLink extends McpLink {
     this.#session = new SessionCheck({
       ask: (method, timeoutMs) => this.own.list(method, undefined, timeoutMs),
       listMethod: () => this.#listMethod,
-      inFlight: () => this.calls.size,
       fail: (id, { code, message }, acted) => this.fail(id, code, message, acted ? 'failed' : 'not-sent'),
-      end: reason => this.end(reason),
+      lost: reason => this.retire(reason),
     })
   }
 
@@ -154,7 +153,6 @@ export class LegacyLink extends McpLink {
     const isOdd = call.method !== undefined && structuredContent !== undefined && !isJsonObject(structuredContent)
     const shown = isOdd ? legacyResult(text, value) : text
     this.context.frame({ kind: 'result', id, form: isError === true ? 'error' : 'complete', text: shown })
-    this.#session.settled()
   }
 
   protected refused(id: number, _call: TakenCall, text: string): void {
@@ -162,7 +160,6 @@ export class LegacyLink extends McpLink {
     const doubt = doubtOfError(id, errorObject(text))
     if (doubt) this.#session.check(doubt, pass)
     else pass()
-    this.#session.settled()
   }
 
   protected override exchangeFailed(id: number, call: TakenCall, reason: WireError, notSent: boolean): void {
@@ -170,7 +167,6 @@ export class LegacyLink extends McpLink {
     const doubt = notSent ? undefined : doubtOfStatus(id, reason, call.lent === true)
     if (doubt) this.#session.check(doubt, pass)
     else pass()
-    this.#session.settled()
   }
 
   protected override released(reason: WireError): void {

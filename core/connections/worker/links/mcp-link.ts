@@ -64,7 +64,9 @@ export abstract class McpLink extends BaseLink {
       signal: this.signal,
       arm,
       ping: timeoutMs => this.ping(timeoutMs),
-      lost: message => this.end({ code: 'connection_lost', message }),
+      lost: message => {
+        if (this.open) this.end({ code: 'connection_lost', message })
+      },
       control: message => context.control(message),
     })
     this.liveness = this.#health.liveness
@@ -89,6 +91,7 @@ export abstract class McpLink extends BaseLink {
           if (this.receive(text, related)) isAnswer()
         },
         closed: reason => this.end(reason),
+        lost: reason => this.retire(reason),
         failed: (id, reason, options) => this.#failed(id, reason, options?.notSent === true),
         log: (level, message) => this.log(level, message),
         deviates: how => this.deviates(how),
@@ -205,7 +208,7 @@ export abstract class McpLink extends BaseLink {
   /** The exchange of a pending call has failed. */
   protected exchangeFailed(id: number, _call: TakenCall, reason: WireError, notSent: boolean): void {
     this.fail(id, reason.code, reason.message, notSent ? 'not-sent' : 'failed')
-    if (isUnreachable(reason.code)) this.liveness.probeNow(performance.now() + (notSent ? ENDING_MS : 0))
+    if (this.open && isUnreachable(reason.code)) this.liveness.probeNow(performance.now() + (notSent ? ENDING_MS : 0))
   }
 
   /** Handles a request of the upstream. */
