@@ -23,7 +23,10 @@ export const config = z.strictObject({
   registrationHosts: z
     .array(host)
     .max(100)
-    .default(['claude.ai', 'claude.com', 'chatgpt.com', 'cursor.com', 'www.cursor.com', 'vscode.dev'])
+    .default([
+      ...['claude.ai', 'claude.com', 'chatgpt.com', 'cursor.com', 'www.cursor.com'],
+      ...['vscode.dev', 'insiders.vscode.dev'],
+    ])
     .meta({
       title: 'Known hosts',
       description: 'Hosts to which the answers of registered clients may go.',

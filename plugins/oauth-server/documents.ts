@@ -1,6 +1,7 @@
 import { type GuardedFetch, HubError, isJsonObject, type JsonObject } from 'patchbay/contract'
 import type { OAuthServerConfig } from './config.ts'
 import type { Fail } from './errors.ts'
+import { knownDocument } from './known/documents.ts'
 import { isUsable } from './redirects.ts'
 import type { ClientMethod } from './tables.ts'
 import { WindowCounts } from './throttle.ts'
@@ -27,7 +28,10 @@ export function isDocumentId(id: string): boolean {
   return /^https?:/i.test(id)
 }
 
-/** Reads client ID metadata documents, in the rights of an ordinary user. Valid ones are kept as long as their server says. */
+/**
+ * Reads client ID metadata documents, in the rights of an ordinary user. Valid ones are kept as long as their server says. Of some clients the
+ * hub has a copy for the case that the document cannot be read.
+ */
 export class ClientDocuments {
   readonly #config: Pick<OAuthServerConfig, 'clientHosts' | 'redirectSchemes'>
   readonly #fetchFor: (userId: string) => GuardedFetch
@@ -54,7 +58,11 @@ export class ClientDocuments {
       throw new HubError('rate_limited', 'Too many documents of clients were fetched for you', {
         retryAfterSeconds: 60,
       })
-    const { text, keepMs } = await this.#fetched(id, userId)
+    const { text, keepMs } = await this.#fetched(id, userId).catch((error: unknown) => {
+      const known = knownDocument(id)
+      if (known === undefined) throw error
+      return { text: known, keepMs: LEAST_KEPT_MS }
+    })
     const client = this.#client(id, text)
     this.#kept.delete(id)
     this.#kept.set(id, { client, untilMs: Date.now() + keepMs })
