@@ -33,7 +33,7 @@ export interface AuthenticatorDeps {
   /** Default: none. */
   readonly verifiers?: TokenVerifiers
   /** Default: nobody must have a second factor. */
-  readonly secondFactors?: Pick<SecondFactors, 'isRequired'>
+  readonly secondFactors?: Pick<SecondFactors, 'isRequired' | 'takesPassword'>
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number
 }
@@ -218,7 +218,8 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     beforePasswordChange: boolean,
     beforeSecondFactor: boolean,
   ): void => {
-    admitCredential(verified, audience, method, beforePasswordChange)
+    const mayKeep = beforePasswordChange || secondFactors?.takesPassword(verified.actor.role) === false
+    admitCredential(verified, audience, method, mayKeep)
     if (beforeSecondFactor || verified.hasSecondFactor || !secondFactors?.isRequired(verified.actor.role)) return
     throw new HubError('second_factor_required', 'Users must have a second factor here, and this one has none')
   }

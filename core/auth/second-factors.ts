@@ -22,6 +22,18 @@ export class SecondFactors {
     return false
   }
 
+  /** True when users of this role sign in with a password. */
+  takesPassword(role: Role): boolean {
+    for (const factor of this.source.values()) if (factor.takesPassword?.(role) === false) return false
+    return true
+  }
+
+  /** Throws `password_off`. */
+  requirePassword({ role }: Pick<UserRecord, 'role'>): void {
+    if (this.takesPassword(role)) return
+    throw new HubError('password_off', 'Passwords open nothing for users of this hub; it has other ways to sign in')
+  }
+
   /** The proof that a user owes besides the password; undefined for a user without a second factor. Throws `second_factor_unavailable`. */
   async ask(user: UserRecord, purpose: ProofPurpose): Promise<AskedProof | undefined> {
     if (user.secondFactor === null) return undefined

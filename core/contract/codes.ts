@@ -40,6 +40,7 @@ export const ERROR_CODES = {
   field_forbidden: { status: 403, title: 'A field that you may not set' },
   password_mismatch: { status: 403, title: 'The present password is wrong' },
   reset_link_invalid: { status: 403, title: 'The link cannot be used any more' },
+  password_off: { status: 403, title: 'Passwords do not sign in here' },
   second_factor_required: { status: 403, title: 'A second factor must be set first' },
   second_factor_unavailable: { status: 403, title: 'The second factor cannot be checked' },
   reauth_required: { status: 403, title: 'A new proof of who you are is needed' },

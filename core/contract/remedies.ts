@@ -33,6 +33,7 @@ export const REMEDIES: Readonly<Record<HubErrorCode, string>> = {
   field_forbidden: 'Leave the field out, or ask an administrator.',
   password_mismatch: 'Enter the password that you sign in with.',
   reset_link_invalid: 'Ask an administrator for a new link.',
+  password_off: 'Use a passkey or a linked account; GET /api/auth/providers lists the ways to sign in.',
   second_factor_required: 'Set one in the console, under "Settings"; until then only /api/auth/* is open.',
   second_factor_unavailable: 'Ask an administrator to start the plugin that checks it.',
   reauth_required: 'POST /api/auth/reauth with your password, or sign in again.',

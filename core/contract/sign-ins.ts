@@ -22,6 +22,8 @@ export type SecondAnswer = Readonly<{ ticket: string; code: string }>
 export interface SecondFactor {
   /** True when users of this role must have one. */
   isRequired(role: Role): boolean
+  /** False when the passwords of this role open nothing; default true. */
+  takesPassword?(role: Role): boolean
   /** Called after a right password or reset link. Undefined refuses the user. */
   ask(user: Person, purpose: ProofPurpose): Promise<AskedProof | undefined>
   /** Rejects unless it answers what was asked of this user for this purpose. */

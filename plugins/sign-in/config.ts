@@ -125,6 +125,17 @@ export const config = z.strictObject({
         description: '哪些用户必须设置第二验证方式；设置之前无法进行其他操作。',
       },
     }),
+  passwords: z
+    .enum(['on', 'admins', 'off'])
+    .default('on')
+    .meta(
+      words(
+        'Passwords',
+        'admins: only administrators sign in with a password. off: the sign-in page shows no password either; administrators keep theirs.',
+        '密码登录',
+        'admins：仅管理员可用密码登录。off：登录页也不再显示密码；管理员仍可使用自己的密码。',
+      ),
+    ),
   providers: z
     .array(provider)
     .max(20)

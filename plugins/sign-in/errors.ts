@@ -55,6 +55,21 @@ export const ERRORS = {
     title: 'The last way to sign in',
     remedy: 'Link another account first, or ask an administrator for a password.',
   },
+  passkey_refused: {
+    status: 401,
+    title: 'The passkey does not count',
+    remedy: 'Begin again with a passkey that you have set at this address, or sign in another way.',
+  },
+  passkey_taken: {
+    status: 409,
+    title: 'The passkey is set already',
+    remedy: 'Make a new passkey, or use this one.',
+  },
+  passkeys_unavailable: {
+    status: 409,
+    title: 'There are no passkeys at this address',
+    remedy: 'Open the hub by a host name with https, or set an authenticator app.',
+  },
   factor_not_found: {
     status: 404,
     title: 'No such second factor',

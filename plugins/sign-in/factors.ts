@@ -5,9 +5,13 @@ import type { FactorRow, Tables } from './tables.ts'
 import { newSecret, stepOf } from './totp.ts'
 
 /** A factor without its secret. */
-export type Factor = Pick<FactorRow, 'id' | 'kind' | 'label' | 'created_at' | 'last_used_at'>
+export interface Factor extends Pick<FactorRow, 'id' | 'label' | 'created_at' | 'last_used_at'> {
+  readonly kind: 'totp' | 'passkey'
+}
 
-/** The authenticator apps of users. */
+const SHOWN = ['id', 'label', 'created_at', 'last_used_at'] as const
+
+/** The factors of users: authenticator apps, and what is the same for apps and passkeys. */
 export class Factors {
   readonly #tables: Tables
   readonly #sealing: PluginSealing
@@ -23,22 +27,27 @@ export class Factors {
 
   /** The factors that are set, the oldest first. */
   list(userId: string): Promise<readonly Factor[]> {
-    return this.#tables.read(db =>
-      db
-        .selectFrom('factors')
-        .select(['id', 'kind', 'label', 'created_at', 'last_used_at'])
-        .where('user_id', '=', userId)
-        .where('confirmed', '=', 1)
-        .orderBy('created_at')
-        .orderBy('id')
-        .execute(),
-    )
+    return this.#tables.read(async db => {
+      const apps = db.selectFrom('factors').select(SHOWN).where('user_id', '=', userId).where('confirmed', '=', 1)
+      const passkeys = db.selectFrom('passkeys').select(SHOWN).where('user_id', '=', userId)
+      const all: Factor[] = [
+        ...(await apps.execute()).map(row => ({ ...row, kind: 'totp' as const })),
+        ...(await passkeys.execute()).map(row => ({ ...row, kind: 'passkey' as const })),
+      ]
+      const placeOf = ({ created_at: at, id }: Factor): string => `${at} ${id}`
+      return all.sort((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1))
+    })
+  }
+
+  /** Throws `quota_factors`. */
+  async requireRoom(userId: string): Promise<void> {
+    if ((await this.list(userId)).length >= this.#most)
+      throw this.#fail('quota_factors', `A user has at most ${this.#most} second factors`)
   }
 
   /** Begins to set one; an earlier beginning ends. Throws `quota_factors`. */
   async begin(userId: string, label: string): Promise<{ readonly id: string; readonly secret: string }> {
-    if ((await this.list(userId)).length >= this.#most)
-      throw this.#fail('quota_factors', `A user has at most ${this.#most} second factors`)
+    await this.requireRoom(userId)
     const [id, secret] = [randomUUID(), newSecret()]
     const sealed = this.#sealing.seal('factors', { id, user_id: userId }, secret)
     const row = { id, user_id: userId, kind: 'totp', label, sealed, confirmed: 0, last_step: 0 } as const
@@ -76,16 +85,25 @@ export class Factors {
     return false
   }
 
-  /** Removes one beside which there are others; the last one stays. Undefined when the user has no such one. */
-  remove(userId: string, id: string): Promise<'removed' | 'last' | undefined> {
-    return this.#tables.write(async db => {
-      const set = db.selectFrom('factors').select('id').where('user_id', '=', userId).where('confirmed', '=', 1)
-      const rows = await set.execute()
-      if (!rows.some(row => row.id === id)) return undefined
-      if (rows.length === 1) return 'last'
-      await db.deleteFrom('factors').where('user_id', '=', userId).where('id', '=', id).execute()
-      return 'removed'
-    })
+  /** Renames one. False when the user has no such one. */
+  async rename(userId: string, id: string, label: string): Promise<boolean> {
+    const found = (await this.list(userId)).find(one => one.id === id)
+    if (!found) return false
+    const table = tableOf(found)
+    await this.#tables.write(db =>
+      db.updateTable(table).set({ label }).where('user_id', '=', userId).where('id', '=', id).execute(),
+    )
+    return true
+  }
+
+  /** Removes one beside which there are others; the last one stays. In turns of the user alone. */
+  async remove(userId: string, factor: Factor): Promise<'removed' | 'last'> {
+    if ((await this.list(userId)).length === 1) return 'last'
+    const table = tableOf(factor)
+    await this.#tables.write(db =>
+      db.deleteFrom(table).where('user_id', '=', userId).where('id', '=', factor.id).execute(),
+    )
+    return 'removed'
   }
 
   /** Removes all of a user, with the recovery codes. Returns the number of factors. */
@@ -94,8 +112,9 @@ export class Factors {
       await db.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
       await db.deleteFrom('tickets').where('user_id', '=', userId).execute()
       await db.deleteFrom('factors').where('user_id', '=', userId).where('confirmed', '=', 0).execute()
-      const removed = await db.deleteFrom('factors').where('user_id', '=', userId).executeTakeFirst()
-      return Number(removed.numDeletedRows)
+      const apps = await db.deleteFrom('factors').where('user_id', '=', userId).executeTakeFirst()
+      const passkeys = await db.deleteFrom('passkeys').where('user_id', '=', userId).executeTakeFirst()
+      return Number(apps.numDeletedRows) + Number(passkeys.numDeletedRows)
     })
   }
 
@@ -109,4 +128,8 @@ export class Factors {
     )
     return Number(taken.numUpdatedRows) === 1
   }
+}
+
+function tableOf({ kind }: Factor): 'factors' | 'passkeys' {
+  return kind === 'totp' ? 'factors' : 'passkeys'
 }

@@ -5,17 +5,22 @@ import { ERRORS, type Fail } from './errors.ts'
 import { externalAccounts } from './external-accounts.ts'
 import { addFactorRoutes } from './factor-routes.ts'
 import { Factors } from './factors.ts'
-import { Flows } from './flows.ts'
-import { Identities } from './identities.ts'
-import { addIdentities } from './identity-routes.ts'
+import { Challenges } from './passkeys/challenges.ts'
+import { PasskeyChecks } from './passkeys/checks.ts'
+import { addPasskeys } from './passkeys/routes.ts'
+import { Passkeys } from './passkeys/stored.ts'
 import { Proofs } from './proofs.ts'
-import { addProviders } from './provider-routes.ts'
-import { openProviders } from './providers.ts'
+import { Flows } from './providers/flows.ts'
+import { Identities } from './providers/identities.ts'
+import { addIdentities } from './providers/identity-routes.ts'
+import { addProviders } from './providers/provider-routes.ts'
+import { openProviders } from './providers/providers.ts'
 import { addSignIn } from './sign-in-routes.ts'
-import { first, identities as identitiesTable, type SignInTables } from './tables.ts'
+import { first, identities as identitiesTable, passkeys as passkeysTable, type SignInTables } from './tables.ts'
 import { Tickets } from './tickets.ts'
 import { Tries } from './tries.ts'
 import { Turns } from './turns.ts'
+import { Ways } from './ways.ts'
 import { words } from './words.zh.ts'
 
 const NAME = 'sign-in'
@@ -31,7 +36,7 @@ export default definePlugin<SignInConfig>({
   errors: ERRORS,
   words,
   claims: ['/api/auth/*', '/api/admin/users/*'],
-  migrations: { '0001-first': first, '0002-identities': identitiesTable },
+  migrations: { '0001-first': first, '0002-identities': identitiesTable, '0003-passkeys': passkeysTable },
   setup(context) {
     const limits = context.limits as typeof LIMITS
     // `Fail` allows the plugin's own codes alone, and those it shares with other plugins have no data either.
@@ -43,15 +48,24 @@ export default definePlugin<SignInConfig>({
     const tries = new Tries()
     const failed = ({ id, name }: Person): void =>
       context.audit({ kind: 'system', purpose: NAME }, 'second_factor_failed', name, id)
-    const proofs = new Proofs({ config: context.config, tables, factors, tickets, tries, fail, failed })
-
-    addSignIn(context, { proofs, tickets, fail })
-    addFactorRoutes(context, { tables, factors, tries, turns, fail, isRequired: role => proofs.isRequired(role) })
-    addAdminRoutes(context, { factors, turns })
+    const { config, sealing, people, signIns } = context
     const identities = new Identities(tables, fail)
-    const providers = openProviders(context.config, context.fetch, fail)
-    addProviders(context, { providers, flows: new Flows(context.sealing, fail), identities, turns, fail })
-    addIdentities(context, { identities, providers })
+    const providers = openProviders(config, context.fetch, fail)
+    const issuers = new Set([...providers.values()].map(({ issuer }) => issuer))
+    const passkeys = new Passkeys(tables, fail)
+    const challenges = new Challenges(sealing, fail)
+    const checks = new PasskeyChecks({ passkeys, challenges, people, tries, fail, failed })
+    const ways = new Ways({ config, people, signIns, identities, passkeys, issuers })
+    const proofs = new Proofs({ config, tables, factors, tickets, ways, tries, fail, failed })
+
+    addSignIn(context, { proofs, tickets, checks, fail })
+    const isRequired = (role: Person['role']): boolean => proofs.isRequired(role)
+    addFactorRoutes(context, { tables, factors, tries, turns, ways, fail, isRequired })
+    addPasskeys(context, { tables, factors, passkeys, checks, proofs, tickets, turns, fail })
+    addAdminRoutes(context, { factors, turns })
+    const { passwords } = config
+    addProviders(context, { providers, flows: new Flows(sealing, fail), identities, turns, fail, passwords })
+    addIdentities(context, { identities, turns, ways })
 
     context.contribute('secondFactor', NAME, proofs)
     context.contribute('externalAccounts', NAME, externalAccounts(context, { identities, providers, turns }))

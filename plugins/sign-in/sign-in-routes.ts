@@ -1,6 +1,8 @@
 import { HubError, type PluginContext, type SignInRequest, type UserActor } from 'patchbay/contract'
 import { z } from 'zod'
 import type { Fail } from './errors.ts'
+import { passkeyAnswer } from './passkeys/answers.ts'
+import type { PasskeyChecks } from './passkeys/checks.ts'
 import type { Proofs } from './proofs.ts'
 import type { Tickets } from './tickets.ts'
 
@@ -22,21 +24,36 @@ const reauthBody = z.strictObject({
   password: z.string().max(2_048).optional(),
   ticket: ticketText.optional(),
   code: codeText.optional(),
+  passkey: passkeyAnswer.optional(),
 })
 type ReauthBody = z.infer<typeof reauthBody>
+
+/** Parts of sign-ins. */
+export interface SignInParts {
+  readonly proofs: Proofs
+  readonly tickets: Tickets
+  readonly checks: PasskeyChecks
+  readonly fail: Fail
+}
 
 /** The answer of a sign-in, as `POST /api/auth/login` has it. */
 export const session = z.looseObject({ token: z.string(), expiresAt: z.string() })
 
 /** Adds the second step of a sign-in, and the proof of who somebody is in one that is open. */
-export function addSignIn(
-  context: PluginContext<unknown>,
-  { proofs, tickets, fail }: { readonly proofs: Proofs; readonly tickets: Tickets; readonly fail: Fail },
-): void {
+export function addSignIn(context: PluginContext<unknown>, { proofs, tickets, checks, fail }: SignInParts): void {
   const { routes, people, signIns } = context
   const common = { method: 'POST', whole: true, tag: 'sign-in' } as const
   /** Checks one of the two steps. Returns what is asked for in the second one. */
-  const proved = async (actor: UserActor, { password, ticket, code }: ReauthBody, request: SignInRequest) => {
+  const proved = async (actor: UserActor, body: ReauthBody, request: SignInRequest & { readonly baseUrl: string }) => {
+    const { password, ticket, code, passkey } = body
+    if (passkey) {
+      if (Object.keys(body).length > 1) throw wrongFields()
+      // It is two factors at once: the device, and what it recognises the person by.
+      const { userId } = actor
+      const place = checks.place(request.baseUrl)
+      await checks.check({ use: 'reauth', place, of: userId, owner: userId }, passkey)
+      return undefined
+    }
     if (ticket === undefined && code === undefined && password !== undefined) {
       await signIns.checkPassword(actor, password, request)
       return signIns.ask(actor.userId, 'reauth')
@@ -69,7 +86,8 @@ export function addSignIn(
     ...common,
     path: '/api/auth/reauth',
     access: 'user',
-    summary: 'Prove again who you are, for ten minutes: first the password, then the code if you have a second factor',
+    summary:
+      'Prove again who you are, for ten minutes: a passkey; or the password, and then the code of a second factor',
     body: reauthBody,
     answers: {
       200: {
@@ -91,6 +109,6 @@ export function addSignIn(
 }
 
 function wrongFields(): HubError {
-  const detail = 'Send "password" alone, or "ticket" and "code"'
+  const detail = 'Send "password" alone, "ticket" and "code", or "passkey" alone'
   return new HubError('validation_failed', detail, { errors: [{ pointer: '#', code: 'required', detail }] })
 }

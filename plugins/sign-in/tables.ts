@@ -16,6 +16,25 @@ export interface FactorRow {
   last_used_at: string | null
 }
 
+/** A passkey of a user. */
+export interface PasskeyRow {
+  id: string
+  user_id: string
+  label: string
+  /** The id that it has in browsers, base64url. */
+  credential_id: string
+  /** The host name for which it was made. */
+  host: string
+  /** COSE, base64url. */
+  public_key: string
+  /** A number up to 2³² as text, since an integer of PostgreSQL ends at half of it. */
+  counter: string
+  /** A JSON array, of hints for browsers. */
+  transports: string
+  created_at: string
+  last_used_at: string | null
+}
+
 /** A recovery code; only its hash is stored. */
 export interface RecoveryCodeRow {
   id: string
@@ -50,6 +69,7 @@ export interface TicketRow {
 /** The tables of the plugin. */
 export interface SignInTables {
   factors: FactorRow
+  passkeys: PasskeyRow
   recovery_codes: RecoveryCodeRow
   tickets: TicketRow
   identities: IdentityRow
@@ -105,4 +125,23 @@ export const identities: Migration = async db => {
     .execute()
   await db.schema.createIndex('identities_subject').on('identities').columns(['issuer', 'subject']).unique().execute()
   await db.schema.createIndex('identities_user').on('identities').column('user_id').execute()
+}
+
+/** Passkeys. */
+export const passkeys: Migration = async db => {
+  await db.schema
+    .createTable('passkeys')
+    .addColumn('id', 'text', column => column.primaryKey())
+    .addColumn('user_id', 'text', column => column.notNull().references('user.id').onDelete('cascade'))
+    .addColumn('label', 'text', column => column.notNull())
+    .addColumn('credential_id', 'text', column => column.notNull())
+    .addColumn('host', 'text', column => column.notNull())
+    .addColumn('public_key', 'text', column => column.notNull())
+    .addColumn('counter', 'text', column => column.notNull())
+    .addColumn('transports', 'text', column => column.notNull())
+    .addColumn('created_at', 'text', column => column.notNull())
+    .addColumn('last_used_at', 'text')
+    .execute()
+  await db.schema.createIndex('passkeys_credential').on('passkeys').column('credential_id').unique().execute()
+  await db.schema.createIndex('passkeys_user').on('passkeys').column('user_id').execute()
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import type { Person, PluginSealing, ProofPurpose } from 'patchbay/contract'
 import type { Fail } from './errors.ts'
 import type { Tables } from './tables.ts'
@@ -8,6 +8,8 @@ const MOST_TRIES = 5
 /** Tickets of a user; the oldest end first. */
 const MOST_OPEN = 20
 const PURPOSE = 'ticket'
+/** Begins a code that stands for a passkey. */
+export const PASSKEY_CODE = 'passkey.'
 
 /** The content of a ticket. */
 export interface Ticket {
@@ -47,11 +49,11 @@ export class Tickets {
     return { ticket, expiresAt }
   }
 
-  /** Throws `second_factor_ended` for one that this hub has not made for the purpose, or that is too old. */
-  open(text: string, purpose: ProofPurpose): Ticket {
+  /** Throws `second_factor_ended` for one that this hub has not made for one of the purposes, or that is too old. */
+  open(text: string, ...purposes: readonly ProofPurpose[]): Ticket {
     const bytes = this.#sealing.openToken(PURPOSE, text)
     const ticket = bytes && (JSON.parse(new TextDecoder().decode(bytes)) as Ticket)
-    if (ticket?.purpose !== purpose || ticket.expiresAtMs <= Date.now()) throw this.#ended()
+    if (!ticket || !purposes.includes(ticket.purpose) || ticket.expiresAtMs <= Date.now()) throw this.#ended()
     return ticket
   }
 
@@ -83,6 +85,12 @@ export class Tickets {
       db.updateTable('tickets').set({ used: 1 }).where('id', '=', id).where('used', '=', 0).executeTakeFirst(),
     )
     if (Number(ended.numUpdatedRows) !== 1) throw this.#ended()
+  }
+
+  /** A code that stands for a passkey that was checked for this ticket, where an answer has room for a code alone. */
+  codeOf({ id }: Ticket): readonly string[] {
+    const digest = (key: Uint8Array) => createHmac('sha256', key).update(id).digest('base64url')
+    return this.#sealing.keys(PURPOSE).map(({ key }) => `${PASSKEY_CODE}${digest(key)}`)
   }
 
   /** Removes what has ended. */

@@ -24,6 +24,14 @@ export const words: Readonly<Record<string, string>> = {
   'GET /api/auth/identities lists yours.': 'GET /api/auth/identities 列出您的账号。',
   'The last way to sign in': '最后一种登录方式',
   'Link another account first, or ask an administrator for a password.': '请先关联其他账号，或请管理员设置密码。',
+  'The passkey does not count': '通行密钥无效',
+  'Begin again with a passkey that you have set at this address, or sign in another way.':
+    '请使用在此地址设置的通行密钥重新开始，或用其他方式登录。',
+  'The passkey is set already': '此通行密钥已设置',
+  'Make a new passkey, or use this one.': '请创建新的通行密钥，或使用这一个。',
+  'There are no passkeys at this address': '此地址不能使用通行密钥',
+  'Open the hub by a host name with https, or set an authenticator app.':
+    '请通过主机名以 https 打开中枢，或设置身份验证器应用。',
   'No such second factor': '没有这个第二验证方式',
   'GET /api/auth/factors lists yours.': 'GET /api/auth/factors 列出您的验证方式。',
   'Too many second factors': '第二验证方式过多',

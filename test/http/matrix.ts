@@ -368,6 +368,12 @@ const REST: readonly Row[] = [
   { method: 'POST', path: '/api/auth/factors/totp/confirm', body: () => ({ id: 'x', code: 'x' }), ...signedIn(404) },
   { method: 'POST', path: '/api/auth/factors/recovery-codes', ...signedIn(404) },
   { method: 'DELETE', path: '/api/auth/factors/{id}', ...signedIn(404) },
+  { method: 'PATCH', path: '/api/auth/factors/{id}', body: () => ({ label: 'x' }), ...signedIn(404) },
+  // The hub of the matrix has an IP address, where browsers make no passkeys.
+  { method: 'POST', path: '/api/auth/factors/passkeys/options', ...signedIn(409) },
+  { method: 'POST', path: '/api/auth/factors/passkeys', body: () => ({}), ...signedIn(400) },
+  { method: 'POST', path: '/api/auth/passkeys/options', body: () => ({}), ...everybody(409) },
+  { method: 'POST', path: '/api/auth/passkeys/sign-in', body: () => ({}), ...everybody(400) },
   { method: 'DELETE', path: '/api/admin/users/{name}/factors', ...administrators(404) },
   { method: 'GET', path: '/api/plugins/pages', ...signedIn(200) },
   { method: 'GET', path: '/plugins/{plugin}/{digest}/{file}', ...everybody(404) },

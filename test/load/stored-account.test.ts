@@ -50,6 +50,7 @@ const BOUNDED: Readonly<Record<string, { readonly rows: number; readonly rowByte
   plugin_oauth_server__codes: { rows: 100, rowBytes: KIB },
   plugin_oauth_server__decisions: { rows: 10_000, rowBytes: KIB },
   plugin_sign_in__factors: { rows: 11, rowBytes: 2 * KIB },
+  plugin_sign_in__passkeys: { rows: 11, rowBytes: 12 * KIB },
   plugin_sign_in__recovery_codes: { rows: 10, rowBytes: KIB },
   plugin_sign_in__identities: { rows: 20, rowBytes: 4 * KIB },
   plugin_sign_in__tickets: { rows: 20, rowBytes: KIB },

@@ -49,6 +49,7 @@ export function pluginSignIns({ registry, auth }: SignInParts, plugin: string, i
       return typeof found?.passwordHash === 'string'
     },
     async checkPassword(actor, password, { clientAddress, requestId }) {
+      auth.secondFactors.requirePassword(await enabled(actor.userId))
       await requirePassword({ registry, auth }, actor, password, { clientAddress, requestId })
     },
     async setSecondFactor(userId, on, endSignIns) {

@@ -55,7 +55,7 @@ export const PROXY = { TRUSTED_PROXIES: '127.0.0.1' }
 let address = 0
 
 /** A request without a credential, from an address of its own. */
-export function sendAnew(hub: Hub, path: string, body: unknown): Promise<Answer> {
+export function sendAnew(hub: Pick<Hub, 'url'>, path: string, body: unknown): Promise<Answer> {
   address += 1
   const from = `203.0.${Math.floor(address / 250)}.${1 + (address % 250)}`
   return send(hub.url, 'POST', path, body, { 'x-forwarded-for': from })

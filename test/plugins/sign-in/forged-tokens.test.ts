@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'bun:test'
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { type GuardedFetch, HubError } from '../../../core/contract/mod.ts'
 import type { ProviderConfig } from '../../../plugins/sign-in/config.ts'
-import { OidcProvider } from '../../../plugins/sign-in/oidc.ts'
+import { OidcProvider } from '../../../plugins/sign-in/providers/oidc.ts'
 
 const SECRET = 'secret-of-the-hub-1-of-32-bytes-or-more'
 type Keys = Awaited<ReturnType<typeof generateKeyPair>>

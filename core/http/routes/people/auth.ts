@@ -64,6 +64,7 @@ function loginRoute(deps: AuthRoutesDeps): Route {
     },
     async handle({ body, info, request }) {
       const found = await authenticate(deps, body.username, body.password, info)
+      deps.auth.secondFactors.requirePassword(found)
       const asked = await deps.auth.secondFactors.ask(found, 'sign-in')
       if (asked) return { body: { secondFactor: asked } }
       const { actor, body: answer } = await openSession(deps.auth, found, clientOf(request, info))
@@ -178,7 +179,9 @@ function passwordRoute(deps: AuthRoutesDeps): Route {
     responses: { 200: { description: 'Changed', schema: session, example: exampleSession } },
     async handle({ actor, body, info, request }) {
       requireSession(actor)
-      if ((await ownRecord(registry, actor)).secondFactor !== null) auth.proofs.require(actor)
+      const own = await ownRecord(registry, actor)
+      auth.secondFactors.requirePassword(own)
+      if (own.secondFactor !== null) auth.proofs.require(actor)
       await requirePassword(deps, actor, body.currentPassword, info)
       const problem = newPasswordProblem(body.currentPassword, body.newPassword, actor.name)
       if (problem) throw validationError([problem])

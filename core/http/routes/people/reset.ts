@@ -50,6 +50,7 @@ function linkRoute({ registry, auth }: ResetRoutesDeps): Route {
       requireSession(actor)
       const user = await registry.users.byName(actor, params.name)
       if (user.disabled) throw new HubError('account_disabled', 'A disabled account cannot get a reset link')
+      auth.secondFactors.requirePassword(user)
       const { token, expiresAt } = await auth.resetLinks.create(user)
       registry.audit.record(actor, {
         ...{ action: 'user.reset_link', target: user.name, ownerId: user.id, request: info },
@@ -94,6 +95,8 @@ function useRoute({ registry, auth }: ResetRoutesDeps): Route {
         noteRefusal({ registry, auth }, 'auth.reset_failed', attempted)
         throw invalidLink()
       }
+      if (!auth.secondFactors.takesPassword(user.role)) attempt.withdrawn()
+      auth.secondFactors.requirePassword(user)
       const problem = passwordProblem(body.newPassword, user.name, '#/newPassword')
       if (problem) {
         attempt.withdrawn()

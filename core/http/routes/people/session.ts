@@ -16,30 +16,36 @@ export function clientOf(request: Request, { clientAddress }: Pick<RequestInfo, 
 
 /** Issues a session token for a new sign-in, and returns its actor and the response body. */
 export async function openSession(
-  { tokens, signIns }: Pick<Auth, 'tokens' | 'signIns'>,
+  { tokens, signIns, secondFactors }: Pick<Auth, 'tokens' | 'signIns' | 'secondFactors'>,
   user: UserRecord,
   client: SignInClient,
 ) {
   const issued = await tokens.issue(user)
   await signIns.opened(user, issued, client)
-  return sessionOf(issued, user)
+  return sessionOf(issued, user, secondFactors)
 }
 
 /** The same for a sign-in that is open. Throws token_expired when it was 30 days ago. */
 export async function refreshSession(
-  { tokens, signIns }: Pick<Auth, 'tokens' | 'signIns'>,
+  { tokens, signIns, secondFactors }: Pick<Auth, 'tokens' | 'signIns' | 'secondFactors'>,
   user: UserRecord,
   family: TokenFamily,
 ) {
   const issued = await tokens.issue(user, family)
   await signIns.refreshed(issued)
-  return sessionOf(issued, user)
+  return sessionOf(issued, user, secondFactors)
 }
 
-function sessionOf({ token, expiresAt, ...ids }: IssuedToken, user: UserRecord) {
+function sessionOf(
+  { token, expiresAt, ...ids }: IssuedToken,
+  user: UserRecord,
+  secondFactors: Pick<Auth['secondFactors'], 'takesPassword'>,
+) {
   const credential: SessionCredential = { kind: 'session', ...ids, expiresAtMs: Date.parse(expiresAt) }
   const actor: UserActor = { kind: 'user', userId: user.id, name: user.name, role: user.role, credential }
-  return { actor, body: { token, expiresAt, user: userView(user) } }
+  // A password that opens nothing need not be changed.
+  const mustChangePassword = user.mustChangePassword && secondFactors.takesPassword(user.role)
+  return { actor, body: { token, expiresAt, user: { ...userView(user), mustChangePassword } } }
 }
 
 /**

@@ -14,7 +14,7 @@ import { exampleSession, session } from './user-schemas.ts'
 /** Dependencies of `POST /api/setup`. */
 export interface SetupRoutesDeps {
   readonly registry: Pick<Registry, 'users' | 'audit'>
-  readonly auth: Pick<Auth, 'tokens' | 'signIns' | 'passwords' | 'signInThrottle' | 'refusedSignIns'>
+  readonly auth: Pick<Auth, 'tokens' | 'signIns' | 'passwords' | 'signInThrottle' | 'refusedSignIns' | 'secondFactors'>
   readonly setupToken: string | undefined
 }
 

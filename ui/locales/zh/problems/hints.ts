@@ -32,6 +32,7 @@ export const hints: Readonly<Record<HubErrorCode, string>> = {
   field_forbidden: '请去掉该字段，或联系管理员。',
   password_mismatch: '请输入您登录时使用的密码。',
   reset_link_invalid: '请向管理员索取新链接。',
+  password_off: '请使用通行密钥或已关联的账号；GET /api/auth/providers 列出登录方式。',
   second_factor_required: '请在控制台的“设置”中设置；在此之前只能访问 /api/auth/*。',
   second_factor_unavailable: '请联系管理员启动负责验证的插件。',
   reauth_required: '请再次输入密码，或重新登录。',

@@ -35,6 +35,7 @@ export const titles: Readonly<Record<HubErrorCode, string>> = {
   field_forbidden: '您无权设置其中的字段：{detail}',
   password_mismatch: '当前密码错误',
   reset_link_invalid: '此链接已失效',
+  password_off: '此处不能用密码登录',
   second_factor_required: '必须先设置第二验证方式',
   second_factor_unavailable: '无法验证第二验证方式',
   reauth_required: '需要重新验证身份',

@@ -1,6 +1,6 @@
 import type { GuardedFetch } from 'patchbay/contract'
-import type { SignInConfig } from './config.ts'
-import type { Fail } from './errors.ts'
+import type { SignInConfig } from '../config.ts'
+import type { Fail } from '../errors.ts'
 import { GitHub } from './github.ts'
 import { OidcProvider } from './oidc.ts'
 import type { Provider } from './provider.ts'

@@ -18,8 +18,8 @@ import {
   validateAuthResponse,
 } from 'oauth4webapi'
 import { type GuardedFetch, HubError } from 'patchbay/contract'
-import type { ProviderConfig } from './config.ts'
-import type { Fail } from './errors.ts'
+import type { ProviderConfig } from '../config.ts'
+import type { Fail } from '../errors.ts'
 import type { Account, Asked, Provider } from './provider.ts'
 import { asWebFetch, isOwnMachine, isSafe } from './web.ts'
 

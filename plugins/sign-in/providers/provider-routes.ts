@@ -1,11 +1,13 @@
 import type { PluginContext, SignInRequest, UserActor } from 'patchbay/contract'
 import { z } from 'zod'
-import type { Fail } from './errors.ts'
+import type { SignInConfig } from '../config.ts'
+import type { Fail } from '../errors.ts'
+import { placeOf } from '../passkeys/place.ts'
+import { asked, SESSION, session } from '../sign-in-routes.ts'
+import type { Turns } from '../turns.ts'
 import { type Flows, ownPath } from './flows.ts'
 import type { Identities } from './identities.ts'
 import type { Account, Provider } from './provider.ts'
-import { asked, SESSION, session } from './sign-in-routes.ts'
-import type { Turns } from './turns.ts'
 
 /** Parts of sign-ins by providers. */
 export interface ProviderDeps {
@@ -14,6 +16,7 @@ export interface ProviderDeps {
   readonly identities: Identities
   readonly turns: Turns
   readonly fail: Fail
+  readonly passwords: SignInConfig['passwords']
 }
 
 const CALLBACK = '/signin/callback'
@@ -27,22 +30,29 @@ export function addProviders(context: PluginContext<unknown>, deps: ProviderDeps
   addFinish(context, deps)
 }
 
-function addStart(context: PluginContext<unknown>, { providers, flows, fail }: ProviderDeps): void {
+function addStart(context: PluginContext<unknown>, { providers, flows, fail, passwords }: ProviderDeps): void {
   const { routes, signIns } = context
   const common = { whole: true, access: 'public', tag: 'sign-in' } as const
   routes.add({
     ...common,
     ...{ method: 'GET', path: '/api/auth/providers' },
-    summary: 'The providers with which people sign in here',
+    summary: 'The ways to sign in here: providers, passkeys, passwords',
     answers: {
       200: {
-        description: 'They; `linkable` where users link accounts by themselves',
-        schema: z.object({ items: z.array(item) }),
-        example: { items: [{ id: 'company', kind: 'oidc', label: 'Company', linkable: true }] },
+        description:
+          'Providers, `linkable` where users link accounts by themselves; `passkeys`: true where browsers take them',
+        schema: z.object({
+          ...{ items: z.array(item), passkeys: z.boolean(), passwords: z.enum(['on', 'admins', 'off']) },
+        }),
+        example: {
+          items: [{ id: 'company', kind: 'oidc', label: 'Company', linkable: true }],
+          ...{ passkeys: true, passwords: 'on' },
+        },
       },
     },
-    handle: () => ({
+    handle: ({ baseUrl }) => ({
       body: {
+        ...{ passkeys: placeOf(baseUrl) !== undefined, passwords },
         items: [...providers.values()].map(({ config }) => ({
           ...{ id: config.id, kind: config.kind, label: config.label, linkable: config.provision !== 'off' },
         })),

@@ -1,7 +1,7 @@
 import { calculatePKCECodeChallenge } from 'oauth4webapi'
 import { type GuardedFetch, HubError, isJsonObject, type JsonValue } from 'patchbay/contract'
-import type { ProviderConfig } from './config.ts'
-import type { Fail } from './errors.ts'
+import type { ProviderConfig } from '../config.ts'
+import type { Fail } from '../errors.ts'
 import type { Account, Asked, Provider } from './provider.ts'
 import { asWebFetch, isSafe } from './web.ts'
 

@@ -1,4 +1,4 @@
-import type { ProviderConfig } from './config.ts'
+import type { ProviderConfig } from '../config.ts'
 
 /** A person as a provider knows them. */
 export interface Account {

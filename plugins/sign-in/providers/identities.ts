@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Fail } from './errors.ts'
+import type { Fail } from '../errors.ts'
+import type { IdentityRow, Tables } from '../tables.ts'
 import type { Account } from './provider.ts'
-import type { IdentityRow, Tables } from './tables.ts'
 
 /** Accounts at providers, which users have linked. */
 export class Identities {
@@ -72,7 +72,7 @@ export class Identities {
   }
 
   /**
-   * `mayBeLast`: the user has a password. `opens`: true for an account with which one can sign in now. Throws
+   * `mayBeLast`: the user has another way in, such as a password. `opens`: true for an account with which one can sign in now. Throws
    * `identity_not_found`, `last_sign_in`.
    */
   async unlink(
@@ -90,7 +90,10 @@ export class Identities {
       return found
     })
     if (outcome === 'last')
-      throw this.#fail('last_sign_in', 'This account is the last way to sign in: the user has no password')
+      throw this.#fail(
+        'last_sign_in',
+        'This account is the last way to sign in: the user has neither a password that counts nor a passkey',
+      )
     if (!outcome) throw this.#fail('identity_not_found', 'You have no such linked account')
     for (const listener of this.#listeners) listener(outcome)
     return outcome

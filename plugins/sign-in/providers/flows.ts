@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { PluginSealing } from 'patchbay/contract'
-import type { Fail } from './errors.ts'
+import type { Fail } from '../errors.ts'
 import type { Asked } from './provider.ts'
 
 const LIFE_MS = 10 * 60_000

@@ -1,7 +1,8 @@
 import type { PluginContext } from 'patchbay/contract'
 import { z } from 'zod'
+import type { IdentityRow } from '../tables.ts'
+import type { Ways } from '../ways.ts'
 import type { ProviderDeps } from './provider-routes.ts'
-import type { IdentityRow } from './tables.ts'
 
 const identity = z.object({
   id: z.string(),
@@ -14,7 +15,7 @@ const identity = z.object({
 /** Adds the routes of the accounts that one has linked. */
 export function addIdentities(
   context: PluginContext<unknown>,
-  { identities, providers }: Pick<ProviderDeps, 'identities' | 'providers'>,
+  { identities, turns, ways }: Pick<ProviderDeps, 'identities' | 'turns'> & { readonly ways: Ways },
 ): void {
   const { routes, signIns } = context
   const common = { whole: true, access: 'user', tag: 'sign-in' } as const
@@ -59,12 +60,14 @@ export function addIdentities(
       404: { description: 'identity_not_found' },
       409: { description: 'last_sign_in' },
     },
-    async handle({ actor, params }) {
+    async handle({ actor, params, baseUrl }) {
       signIns.requireProof(actor)
-      const mayBeLast = await signIns.hasPassword(actor.userId)
-      const issuers = new Set([...providers.values()].map(({ issuer }) => issuer))
-      const which = { mayBeLast, opens: ({ issuer }: IdentityRow) => issuers.has(issuer) }
-      const { provider } = await identities.unlink(actor.userId, params.id, which)
+      // In turn with the removal of passkeys: of the last two ways in that go at once, one stays.
+      const { provider } = await turns.take(actor.userId, async () => {
+        const mayBeLast = await ways.remainsWithoutAccounts(actor.userId, baseUrl)
+        const opens = (row: IdentityRow) => ways.opens(row)
+        return identities.unlink(actor.userId, params.id, { mayBeLast, opens })
+      })
       context.audit(actor, 'identity_unlinked', `${actor.name} (${provider})`, actor.userId)
       return { status: 204 }
     },
