@@ -166,10 +166,15 @@ const BODIES: Readonly<Record<string, 'charges' | 'charges texts' | 'is counted'
 const FEATURE_WORDS: Readonly<
   Record<string, { readonly own: readonly string[]; readonly general: RegExp; readonly left: number }>
 > = {
-  // Files that come with the hub, certificates of an authority, and a document without references to others.
   // The list of bundled plugins names each.
   market: { own: ['core/hub/bundled.ts'], general: /(?!)/g, left: 18 },
-  bundle: { own: ['core/bundles/'], general: /bundled|[_-]ca[_-]bundle|ca[_-]bundle|bundle the document/gi, left: 244 },
+  // Files that come with the hub, certificates of an authority, a document without references to others, and Ruby's program. Left
+  // are the command that sends one, and the folder of unpacked programs in the data folder.
+  bundle: {
+    own: ['core/bundles/', 'core/hub/bundled.ts', 'core/store/migrate.ts'],
+    general: /bundled|[_-]ca[_-]bundle|ca[_-]bundle|bundle the document|\|bundle\|/gi,
+    left: 8,
+  },
 }
 
 /** True for a module of the hub, and for the types that another plugin shares. */
@@ -466,7 +471,7 @@ describe('restrictions to certain files', () => {
   })
 })
 
-test('the contract is types and few functions, in at most 1,533 lines with text besides the tables of error codes', () => {
+test('the contract is types and few functions, in at most 1,360 lines with text besides the tables of error codes', () => {
   const files = ['core/contract/mod.ts']
   for (const path of files) {
     const taken = byPath.get(path)?.imports.flatMap(one => one.target ?? []) ?? []
@@ -474,7 +479,7 @@ test('the contract is types and few functions, in at most 1,533 lines with text 
   }
   const counted = files.filter(path => !/^core\/contract\/(?:codes|remedies)\.ts$/.test(path))
   const lines = counted.flatMap(path => byPath.get(path)?.text.split('\n') ?? []).filter(line => line.trim() !== '')
-  expect(lines.length).toBeLessThanOrEqual(1_533)
+  expect(lines.length).toBeLessThanOrEqual(1_360)
   const functions = counted.flatMap(path =>
     [...(byPath.get(path)?.text ?? '').matchAll(/^export (?:async )?(?:function|class) (\w+)/gm)].map(
       match => match[1],

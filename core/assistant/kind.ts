@@ -1,7 +1,7 @@
 import { LIMITS } from '../config/limits.ts'
 import { type FileEntry, listIn } from '../config/shape/sections.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { NotCarried } from '../contract/points.ts'
+import type { NotCarried } from '../features/imports.ts'
 import type { RecordKind } from '../registry/record-kinds.ts'
 
 /** Purpose of the encrypted URLs of assistant endpoints. */

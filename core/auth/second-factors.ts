@@ -1,7 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { Person } from '../contract/hub-services.ts'
 import type { Role } from '../contract/records.ts'
-import type { AskedProof, ProofPurpose, SecondAnswer, SecondFactor } from '../contract/sign-ins.ts'
+import type { AskedProof, ProofPurpose, SecondAnswer, SecondFactor } from '../features/sign-ins.ts'
 import type { UserRecord } from '../registry/api.ts'
 
 /** A user as plugins see it. */

@@ -1,5 +1,5 @@
-import type { TokenVerifier, VerifiedToken } from '../contract/credential-points.ts'
 import type { Credential } from '../contract/records.ts'
+import type { TokenVerifier, VerifiedToken } from '../features/credentials.ts'
 
 /** The plugins that verify tokens of their own. The hub authenticates before it has plugins: `source` is set later. */
 export class TokenVerifiers {

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer'
 import { crc32 } from 'node:zlib'
+import { HubError } from 'patchbay/contract'
+import { nextTurn, quoteName } from 'patchbay/plugin-kit'
 import type { Entry, ZipFile } from 'yauzl'
-import { HubError } from '../contract/errors.ts'
-import { quoteName } from '../domain/names.ts'
-import { nextTurn } from '../domain/next-turn.ts'
 import { checkEntry, EntryNames } from './entry-check.ts'
+import { bundleError } from './errors.ts'
 
 /** Limits of one bundle; bytes are counted while inflating. */
 export const BUNDLE_LIMITS = {
@@ -92,7 +92,7 @@ export async function readArchive(
 
 /** Error for an invalid bundle, with the reason for the person who sent it. */
 export function invalid(why: string): HubError {
-  return new HubError('bundle_invalid', `The bundle cannot be used: ${why}`)
+  return bundleError('bundle_invalid', `The bundle cannot be used: ${why}`)
 }
 
 async function opened(zip: Buffer): Promise<ZipFile> {

@@ -1,10 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { HubError } from '../contract/errors.ts'
-import type { ServerRecord, UserActor } from '../contract/records.ts'
-import { nextTurn } from '../domain/next-turn.ts'
-import { type Planned, plannedByReading } from '../plans/planned.ts'
-import type { Registry } from '../registry/api.ts'
+import { HubError, type PluginServers, type ServerRecord, type UserActor } from 'patchbay/contract'
+import { nextTurn, OneAtATime, type Planned, plannedByReading } from 'patchbay/plugin-kit'
 import { invalid, type ReadLimits, readArchive, withoutSignature } from './archive.ts'
 import { type BundleManifest, MANIFEST_BYTES, readManifest, wantedFiles } from './manifest.ts'
 import { type BundleInstallRequest, type BundlePlan, draftBundle } from './plan.ts'
@@ -13,13 +10,9 @@ import type { BundleStore, StoredBundle } from './store.ts'
 /** Dependencies of bundles on the rest of the hub. */
 export interface BundlesDeps {
   readonly store: BundleStore
-  readonly registry: Pick<Registry, 'servers'>
-  /** Runs one after another: each holds its file and takes seconds of inflating. Throws `overloaded` when many wait. */
-  readonly turns: { run<T>(work: () => Promise<T>): Promise<T> }
+  readonly servers: PluginServers
   /** Platform in Node's terms. */
   readonly platform: string
-  /** True when a program of this name exists inside the sandbox. */
-  readonly isInside: (name: string) => boolean
 }
 
 /** Bundles of users, and their installation as servers. */
@@ -38,20 +31,24 @@ export interface Bundles {
 const HASHED_BYTES = 4 * 1024 * 1024
 
 /** Bundles in the store. */
-export function createBundles({ store, registry, turns, platform, isInside }: BundlesDeps): Bundles {
+export function createBundles({ store, servers, platform }: BundlesDeps): Bundles {
+  // Each holds its file and takes seconds of inflating.
+  const turns = new OneAtATime('Too many bundles are read at this moment')
   const senders = new Set<string>()
 
   const installation = plannedByReading({
     what: 'installation',
     unready: 'The bundle cannot be installed',
     async draft(actor: UserActor, request: BundleInstallRequest) {
-      const { id } = request
-      const { body, ...draft } = draftBundle(await store.get(actor.userId, id), request, { platform, isInside })
+      const { id, request: asked } = request
+      const { body, ...draft } = draftBundle(await store.get(actor.userId, id), request, {
+        ...{ platform, isInside: servers.hasProgram },
+      })
       // Rights are checked before inputs: users who may not run programs are not asked for keys.
-      await registry.servers.draft(actor, body)
+      await servers.check(actor, body)
       const make = async () => {
         await store.touch(actor.userId, id)
-        return registry.servers.create(actor, body)
+        return servers.create(actor, body, { audit: { detail: { bundle: id }, request: asked } })
       }
       return { ...draft, make }
     },

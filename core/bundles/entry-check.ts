@@ -1,7 +1,7 @@
+import type { HubError } from 'patchbay/contract'
+import { hasHidden, nameKey, quoteName } from 'patchbay/plugin-kit'
 import type { Entry } from 'yauzl'
-import { HubError } from '../contract/errors.ts'
-import { nameKey, quoteName } from '../domain/names.ts'
-import { hasHidden } from '../domain/text/visible-text.ts'
+import { bundleError } from './errors.ts'
 
 const NAME_BYTES = 255
 const PATH_BYTES = 1_024
@@ -72,5 +72,5 @@ export class EntryNames {
 }
 
 function refused(name: string, why: string): HubError {
-  return new HubError('bundle_invalid', `The bundle cannot be used: its entry ${quoteName(name.slice(0, 200))} ${why}`)
+  return bundleError('bundle_invalid', `The bundle cannot be used: its entry ${quoteName(name.slice(0, 200))} ${why}`)
 }

@@ -1,9 +1,5 @@
-import type { FieldError } from '../contract/errors.ts'
-import { isBlank } from '../domain/json/blank.ts'
-import { pointerToken } from '../domain/json/json-pointer.ts'
-import { quoteName } from '../domain/names.ts'
-import { WORK_FOLDER } from '../domain/server/spawn-policy.ts'
-import { validationError } from '../domain/validation-error.ts'
+import type { FieldError } from 'patchbay/contract'
+import { isBlank, pointerToken, quoteName, validationError, WORK_FOLDER } from 'patchbay/plugin-kit'
 import type { BundleManifest, BundleOption } from './manifest.ts'
 
 /** Value that a user enters for one input. */

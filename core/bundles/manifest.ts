@@ -1,10 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of manifests, not template strings
+import { HubError, type JsonObject, type JsonValue } from 'patchbay/contract'
+import { guardJson, hasHidden, quoteName, visibleName, visibleText } from 'patchbay/plugin-kit'
 import { z } from 'zod'
-import { HubError } from '../contract/errors.ts'
-import type { JsonObject, JsonValue } from '../contract/json.ts'
-import { guardJson } from '../domain/json/json-guard.ts'
-import { quoteName } from '../domain/names.ts'
-import { hasHidden, visibleName, visibleText } from '../domain/text/visible-text.ts'
 import { invalid } from './archive.ts'
 
 /** Bytes of a manifest. */

@@ -1,10 +1,14 @@
-import { HubError } from '../contract/errors.ts'
-import type { JsonObject, JsonValue } from '../contract/json.ts'
-import { checkName, isNameProblem, quoteName } from '../domain/names.ts'
-import { BUNDLE_FOLDER } from '../domain/server/bundle.ts'
-import { readPackageRun } from '../domain/server/package-run.ts'
-import { validationError } from '../domain/validation-error.ts'
-import type { Draft } from '../plans/planned.ts'
+import type { AuditedRequest, JsonObject, JsonValue } from 'patchbay/contract'
+import {
+  checkName,
+  type Draft,
+  isNameProblem,
+  PROGRAM_FOLDER,
+  quoteName,
+  readPackageRun,
+  validationError,
+} from 'patchbay/plugin-kit'
+import { bundleError } from './errors.ts'
 import { FOLDERS, type InputTexts, type InputValue, readInputs } from './inputs.ts'
 import { type BundleManifest, commandOf, unusable } from './manifest.ts'
 
@@ -29,6 +33,8 @@ export interface BundleInstallRequest {
   readonly start: boolean
   /** Default `none`. */
   readonly network?: 'none' | 'proxy' | undefined
+  /** The request that asks for it, for the audit log. */
+  readonly request: AuditedRequest
 }
 
 /** Preview of an installation, as for templates. */
@@ -60,7 +66,7 @@ export function draftBundle(bundle: PlannedBundle, options: BundleInstallRequest
   const { id, manifest, signed } = bundle
   const { platform } = machine
   const { title, reason } = { title: manifest.display_name ?? manifest.name, reason: unusable(manifest, platform) }
-  if (reason) throw new HubError('bundle_unusable', `${quoteName(title)} cannot be installed here: ${reason}`)
+  if (reason) throw bundleError('bundle_unusable', `${quoteName(title)} cannot be installed here: ${reason}`)
   const { texts, missing } = readInputs(manifest, options.inputs)
   const given = commandOf(manifest, platform)
   const filler = new Filler(manifest, texts)
@@ -68,7 +74,7 @@ export function draftBundle(bundle: PlannedBundle, options: BundleInstallRequest
   const command = inBundle(manifest, filler.text(given.command))
   if (readPackageRun(command, args)) {
     const why = 'it starts a package runner, and a bundle holds what it runs'
-    throw new HubError('bundle_unusable', `${quoteName(title)} cannot be installed here: ${why}`)
+    throw bundleError('bundle_unusable', `${quoteName(title)} cannot be installed here: ${why}`)
   }
   const env = filler.map(given.env)
   const network = options.network ?? 'none'
@@ -104,7 +110,7 @@ function inBundle({ server }: BundleManifest, command: string): string {
   // Many systems have Python 3 under this name only.
   if (server.type === 'python' && command === 'python') return 'python3'
   const isInside = server.type === 'binary' && command.includes('/') && !command.startsWith('/')
-  return isInside ? `${BUNDLE_FOLDER}/${command.replace(/^\.\//, '')}` : command
+  return isInside ? `${PROGRAM_FOLDER}/${command.replace(/^\.\//, '')}` : command
 }
 
 function warningsOf({ server }: BundleManifest, signed: boolean, unfilled: ReadonlySet<string>): string[] {
@@ -163,7 +169,7 @@ class Filler {
 
   text(text: string): string {
     return text.replaceAll(PLACE, (whole, name: string) => {
-      if (name === '__dirname') return BUNDLE_FOLDER
+      if (name === '__dirname') return PROGRAM_FOLDER
       if (Object.hasOwn(FOLDERS, name)) return FOLDERS[name] ?? ''
       const input = name.startsWith(CONFIG) ? name.slice(CONFIG.length) : undefined
       if (input === undefined || !Object.hasOwn(this.#options, input)) {

@@ -37,21 +37,21 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   const content = await contentOf(resolve(io.cwd, positionals[0] ?? ''))
   const given = inputsOf(Array.isArray(values.input) ? values.input.map(String) : [])
   const client = await HubClient.connect(io)
-  const bundle = await client.send('POST', '/api/bundles', content)
+  const sent = await client.send('POST', '/api/bundles', content)
   const body: JsonObject = {
     ...(typeof values.name === 'string' ? { name: values.name } : {}),
     ...(typeof values.network === 'string' ? { network: values.network } : {}),
     ...(values.start ? { start: true } : {}),
-    inputs: lists(bundle, given),
+    inputs: lists(sent, given),
   }
-  const path = `/api/bundles/${String(bundle.bundleId)}/install`
+  const path = `/api/bundles/${String(sent.bundleId)}/install`
   const plan = await client.post(`${path}?dryRun=true`, body)
   if (values['dry-run']) {
-    if (values.json) printJson(io, { bundle, plan })
-    else io.stdout(plain(`${planText(bundle, plan)}${askText(bundle)}`))
+    if (values.json) printJson(io, { bundle: sent, plan })
+    else io.stdout(plain(`${planText(sent, plan)}${askText(sent)}`))
     return 0
   }
-  if (!values.json) io.stdout(plain(planText(bundle, plan)))
+  if (!values.json) io.stdout(plain(planText(sent, plan)))
   const server = await client.post(path, { ...body, planHash: plan.planHash ?? '' })
   if (values.json) printJson(io, server)
   else io.stdout(plain(`Installed as ${String(server.ref)}, switched ${server.enabled === true ? 'on' : 'off'}\n`))
@@ -78,8 +78,8 @@ function inputsOf(texts: readonly string[]): Map<string, string[]> {
 }
 
 /** Returns one value as a text, several as a list; the hub reports misplaced lists. */
-function lists(bundle: JsonObject, given: ReadonlyMap<string, readonly string[]>): JsonObject {
-  const many = new Set(inputs(bundle).flatMap(input => (input.many === true ? [input.name] : [])))
+function lists(sent: JsonObject, given: ReadonlyMap<string, readonly string[]>): JsonObject {
+  const many = new Set(inputs(sent).flatMap(input => (input.many === true ? [input.name] : [])))
   return Object.fromEntries(
     [...given].map(([name, values]): [string, JsonValue] => {
       const isList = many.has(name) || values.length > 1
@@ -92,15 +92,15 @@ function inputs({ inputs: listed }: JsonObject): JsonObject[] {
   return Array.isArray(listed) ? listed.filter(isJsonObject) : []
 }
 
-function planText(bundle: JsonObject, plan: JsonObject): string {
+function planText(sent: JsonObject, plan: JsonObject): string {
   const words = Array.isArray(plan.argv) ? plan.argv.map(String) : []
   const warnings = Array.isArray(plan.warnings) ? plan.warnings.map(String) : []
-  const title = `${String(bundle.title)} ${String(bundle.version)}`
+  const title = `${String(sent.title)} ${String(sent.version)}`
   return [`${title} runs: ${quotedWords(words)}`, ...warnings, ''].join('\n')
 }
 
-function askText(bundle: JsonObject): string {
-  const lines = inputs(bundle).map(({ name, label, required, secret }) => {
+function askText(sent: JsonObject): string {
+  const lines = inputs(sent).map(({ name, label, required, secret }) => {
     const marks = [...(required === true ? ['required'] : []), ...(secret === true ? ['secret'] : [])]
     return `  ${String(name)}  ${String(label)}${marks.length > 0 ? ` (${marks.join(', ')})` : ''}`
   })

@@ -53,8 +53,6 @@ export const LIMITS = {
    * endpoints and records of imports together. Administrators are exempt.
    */
   storedBytesPerUser: 64 * MiB,
-  /** Limit of a user's bundles: the packed files, and the disk space of their unpacked content. Administrators are exempt. */
-  diskBytesPerUser: 1_024 * MiB,
   /** The part of it that lists read: servers without their OpenAPI documents. */
   serverConfigBytesPerUser: 4 * MiB,
   /** Enabled commands of an ordinary user, and separately their running processes, dedicated ones included. */
@@ -98,8 +96,6 @@ export const LIMITS = {
   customMetricsPerReport: 100,
   /** Levels of objects in a free-form report. */
   customMetricDepth: 8,
-  bundlesPerUser: 10,
-  bundleBytes: 64 * MiB,
   sessionsPerUser: 1_000,
   sessions: 10_000,
   /** Limit of `clientInfo` and `capabilities`, which are kept while the session is open. */

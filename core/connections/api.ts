@@ -1,4 +1,3 @@
-import type { CredentialChange, CredentialStanding } from '../contract/credential-points.ts'
 import type { ErrorKind } from '../contract/definition.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../contract/json.ts'
@@ -11,6 +10,7 @@ import type { RightsCap } from '../domain/server/owner-rights.ts'
 import type { HealthCheckResult, ServerStatus } from '../domain/server/status.ts'
 import type { ServerFace, Side } from '../domain/session-scope.ts'
 import type { CatalogItem } from '../domain/tools/catalog-item.ts'
+import type { CredentialChange, CredentialStanding } from '../features/credentials.ts'
 
 /** Credentials of users for servers that want one of each caller. */
 interface UserCredentials {

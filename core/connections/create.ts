@@ -7,6 +7,7 @@ import type { ServerRecord } from '../contract/records.ts'
 import { addressRights } from '../domain/address.ts'
 import type { Era } from '../domain/era.ts'
 import { cappedRights } from '../domain/server/owner-rights.ts'
+import { OpenPrograms } from '../domain/server/programs.ts'
 import type { HealthCheckResult, ServerStatus } from '../domain/server/status.ts'
 import type { Side } from '../domain/session-scope.ts'
 import { UpstreamRecords } from '../telemetry/upstream-records.ts'
@@ -32,9 +33,9 @@ import { findRegistries, type Registries } from './sandbox/registries.ts'
 import { LEGACY_PROBE_WAIT_MS } from './server/legacy-side.ts'
 import type { ManagedServer } from './server/managed-server.ts'
 import { unheardStatus } from './server/server-status.ts'
-import { BundleUnpacker } from './spawn/bundle-unpacker.ts'
 import { Children } from './spawn/children.ts'
 import { PackageInstaller } from './spawn/package-installer.ts'
+import { ProgramCopies } from './spawn/program-copies.ts'
 import { StartSlots } from './start-slots.ts'
 import { AskingStore } from './store/asking-store.ts'
 import { CatalogAccount } from './store/catalog-account.ts'
@@ -65,7 +66,7 @@ class LocalConnections implements Connections {
   readonly #askings: AskingStore
   readonly #account = new CatalogAccount()
   readonly #definitions: ToolDefinitions
-  readonly #bundles: BundleUnpacker
+  readonly #copies: ProgramCopies
   readonly #launcher: Launcher
   readonly #supervisor: Supervisor
   #registries: Promise<Registries> | undefined
@@ -95,14 +96,13 @@ class LocalConnections implements Connections {
       },
       redactors: options.redactors,
       freeDescriptors: options.freeDescriptors,
-      ended: () => this.#bundles.tidy(),
+      ended: () => this.#copies.tidy(),
       ...(options.relay === undefined ? {} : { relay: options.relay }),
     })
-    this.#bundles = new BundleUnpacker({
-      sandbox: options.sandbox,
-      files: options.bundles,
-      used: () => [...this.#supervisor.bundlePlaces(), ...this.#children.bundlePlaces()],
-      log,
+    const programs = options.programs ?? new OpenPrograms()
+    this.#copies = new ProgramCopies({
+      ...{ programs, log, sandbox: options.sandbox },
+      used: () => [...this.#supervisor.programPlaces(), ...this.#children.programPlaces()],
     })
     this.#catalogs = new CatalogStore(options.store.db, log)
     this.#eras = new EraStore(options.store.db, log)
@@ -129,7 +129,7 @@ class LocalConnections implements Connections {
         },
         config.registriesCa,
       ),
-      bundles: this.#bundles,
+      ...{ programs, copies: this.#copies },
       stdioServersOf: ownerId => this.#supervisor.stdioServersOf(ownerId),
       rightsOf: async ownerId => addressRights(config, (await registry.users.byId(ownerId))?.role === 'admin'),
       audit: entry => registry.audit.record(ACTOR, entry),
@@ -144,9 +144,9 @@ class LocalConnections implements Connections {
     this.#supervisor = new Supervisor({
       servers: registry.servers,
       users: registry.users,
-      bus,
+      ...{ bus, programs },
       catalogs: this.#catalogs,
-      followed: () => this.#bundles.tidy(),
+      followed: () => this.#copies.tidy(),
       context: {
         launcher: this.#launcher,
         children: this.#children,
@@ -340,7 +340,7 @@ class LocalConnections implements Connections {
 
   async dispose(): Promise<void> {
     this.#draining = true
-    this.#bundles.dispose()
+    this.#copies.dispose()
     await this.#supervisor.dispose()
     await this.#children.dispose()
     this.#pool.dispose()

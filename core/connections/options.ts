@@ -1,16 +1,16 @@
 import type { Kysely } from 'kysely'
 import type { HubConfig } from '../config/schema.ts'
-import type { CredentialSource } from '../contract/credential-points.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { HeaderProvider, TransportContribution } from '../contract/points.ts'
+import type { OpenPrograms } from '../domain/server/programs.ts'
 import type { EventBus } from '../events/bus.ts'
+import type { CredentialSource } from '../features/credentials.ts'
 import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Upstreams } from './api.ts'
 import type { GarbageWatch } from './process/garbage-watch.ts'
 import type { Sandbox } from './sandbox/sandbox.ts'
-import type { BundleFiles } from './spawn/bundle-unpacker.ts'
 import type { BaseEnv } from './spawn/children.ts'
 
 /** Dependencies and settings of `createConnections`. */
@@ -34,8 +34,8 @@ export interface ConnectionsOptions {
     | 'startTimeoutMs'
   >
   readonly sandbox: Sandbox
-  /** Bundles that servers run; absent: there are none. */
-  readonly bundles?: BundleFiles
+  /** Programs that plugins store; absent: there are none. */
+  readonly programs?: OpenPrograms
   readonly transports: () => ReadonlyMap<string, TransportContribution>
   /** Absent: there are none. */
   readonly credentialSources?: () => ReadonlyMap<string, CredentialSource>

@@ -1,10 +1,10 @@
 import type { ServerRecord, SystemActor } from '../contract/records.ts'
 import { nextTurn } from '../domain/next-turn.ts'
-import { bundleOf } from '../domain/server/bundle.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
+import type { OpenPrograms } from '../domain/server/programs.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
-import { bundlePlace } from './sandbox/sandbox.ts'
+import { programPlace } from './sandbox/sandbox.ts'
 import type { FolderPlace } from './sandbox/work-folders.ts'
 import { ManagedServer } from './server/managed-server.ts'
 import type { SharedContext } from './server/server-context.ts'
@@ -29,6 +29,7 @@ export interface SupervisorOptions {
   readonly servers: Pick<ServerRegistry, 'list' | 'byId'>
   readonly users: Pick<UserRegistry, 'byId'>
   readonly bus: EventBus
+  readonly programs: Pick<OpenPrograms, 'of'>
   readonly catalogs: CatalogStore
   readonly context: SharedContext
   /** Called when the servers of the store are held, and after each change of one that was followed. */
@@ -84,9 +85,10 @@ export class Supervisor {
   async begin(): Promise<void> {
     const loaded = this.#loaded
     this.#loaded = []
+    const { programs } = this.#options
     const records = [...this.#servers.values()].map(({ record }) => record)
     const placeOf = ({ id, ownerId }: ServerRecord): FolderPlace => ({ ownerId, serverId: id })
-    const packaged = records.filter(({ config }) => bundleOf(config) === undefined)
+    const packaged = records.filter(({ config }) => programs.of(config) === undefined)
     this.#options.context.children.keepFolders(records.map(placeOf), packaged.map(placeOf))
     this.#options.followed()
     this.#begun.resolve()
@@ -110,11 +112,11 @@ export class Supervisor {
     ).length
   }
 
-  /** The unpacked bundles of servers that are switched on. */
-  bundlePlaces(): readonly FolderPlace[] {
+  /** The unpacked programs of servers that are switched on. */
+  programPlaces(): readonly FolderPlace[] {
     return [...this.#servers.values()].flatMap(({ record: { config, enabled, ownerDisabled, ownerId } }) => {
-      const bundle = enabled && ownerDisabled !== true ? bundleOf(config) : undefined
-      return bundle === undefined ? [] : [bundlePlace(ownerId, bundle)]
+      const program = enabled && ownerDisabled !== true ? this.#options.programs.of(config) : undefined
+      return program === undefined ? [] : [programPlace(ownerId, program.id)]
     })
   }
 

@@ -21,7 +21,6 @@ export const ERROR_CODES = {
   json_too_deep: { status: 400, title: 'The JSON is nested too deeply' },
   json_too_large: { status: 400, title: 'The JSON has too many members' },
   key_forbidden: { status: 400, title: 'A JSON key that is never accepted' },
-  bundle_invalid: { status: 400, title: 'The bundle cannot be used' },
   export_newer: { status: 400, title: 'The export comes from a newer hub' },
   // 401
   unauthenticated: { status: 401, title: 'No usable credential' },
@@ -66,10 +65,6 @@ export const ERROR_CODES = {
   record_not_found: { status: 404, title: 'No such record' },
   dashboard_not_found: { status: 404, title: 'No such dashboard' },
   rule_not_found: { status: 404, title: 'No such alert rule' },
-  bundle_not_found: { status: 404, title: 'No such bundle' },
-  bundle_unusable: { status: 409, title: 'The bundle cannot be installed' },
-  bundle_in_use: { status: 409, title: 'A server uses the bundle' },
-  quota_bundles: { status: 409, title: 'Too many bundles' },
   plan_changed: { status: 409, title: 'Not what was planned' },
   import_not_found: { status: 404, title: 'No such import' },
   endpoint_not_found: { status: 404, title: 'No such assistant endpoint' },
@@ -112,7 +107,6 @@ export const ERROR_CODES = {
   review_required: { status: 409, title: 'The configuration must be confirmed first' },
   stream_exists: { status: 409, title: 'The session has this stream already' },
   version_conflict: { status: 412, title: 'Changed by somebody else meanwhile' },
-  bundle_too_large: { status: 413, title: 'The bundle is too large' },
   body_too_large: { status: 413, title: 'The body is too large' },
   openapi_too_large: { status: 413, title: 'The OpenAPI document is too large' },
   content_type: { status: 415, title: 'The content type is not accepted' },
@@ -155,6 +149,7 @@ export const ERROR_CODES = {
   idle: { status: 503, title: 'Asleep until the next call' },
   config_invalid: { status: 503, title: 'The configuration cannot be read' },
   era_not_spoken: { status: 503, title: 'The server does not speak the wanted era' },
+  program_unavailable: { status: 503, title: 'The plugin that stores the program does not run' },
   transport_unavailable: { status: 503, title: 'No plugin offers this transport' },
   channel_off: { status: 503, title: 'The channel is off' },
   channel_type_unavailable: { status: 503, title: 'No plugin offers channels of this type' },
@@ -250,7 +245,6 @@ export const FIELD_CODES = {
   ambiguous: 'is given in two places with different values',
   name_invalid: 'has characters that a name cannot have',
   name_reserved: 'is a name that the hub keeps for itself',
-  bundle_missing: 'is a bundle that the server’s owner does not have',
   import_invalid: 'cannot be read as a server',
   transport_missing: 'there is nothing to connect to',
   transport_ambiguous: 'belongs to another transport than the rest',
@@ -292,5 +286,9 @@ export const FIELD_CODES = {
   metric_unavailable: 'names a metric or a window that this hub does not measure',
 } as const
 
-/** A key of `FIELD_CODES`. */
-export type FieldCode = keyof typeof FIELD_CODES
+/** Codes of fields of plugins. A plugin merges its own into it, each with its meaning. */
+// biome-ignore lint/suspicious/noEmptyInterface: plugins merge their codes into it
+export interface FieldCodes {}
+
+/** A code of a field: one of the hub's, or of a plugin. */
+export type FieldCode = keyof typeof FIELD_CODES | (keyof FieldCodes & string)

@@ -1,8 +1,16 @@
-import { ERROR_CODES, type ErrorCode, type ErrorCodes, type ErrorData, type FieldCode, hubErrorKind } from './codes.ts'
+import {
+  ERROR_CODES,
+  type ErrorCode,
+  type ErrorCodes,
+  type ErrorData,
+  type FieldCode,
+  type FieldCodes,
+  hubErrorKind,
+} from './codes.ts'
 import type { ErrorKind } from './definition.ts'
 import type { JsonObject } from './json.ts'
 
-export type { ErrorCode, ErrorCodes, ErrorData, FieldCode }
+export type { ErrorCode, ErrorCodes, ErrorData, FieldCode, FieldCodes }
 
 /** One invalid field. `pointer` is a JSON Pointer into the body (`#/name`) or a query parameter (`?limit`). */
 export interface FieldError {

@@ -1,4 +1,3 @@
-import type { CredentialChange, CredentialTarget } from './credential-points.ts'
 import type { ErrorCode } from './errors.ts'
 import type { GuardedDial, GuardedFetch } from './fetch.ts'
 import type { JsonObject } from './json.ts'
@@ -37,6 +36,10 @@ export interface PluginServers extends PluginRecords<ServerRecord> {
   replace(actor: Actor, ref: string, body: JsonObject, write?: ServerWrite): Promise<ServerRecord>
   /** Checks a body as `create` does, or as `replace` of `ref`; changes nothing. */
   check(actor: Actor, body: JsonObject, ref?: string): Promise<void>
+  /** Names of the servers, of one owner or of all, that run a program which the plugin stores; `field`: of its `programs`. */
+  running(field: string, program: string, ownerId?: string): Promise<readonly string[]>
+  /** True when the sandbox has a program of this name. */
+  hasProgram(name: string): boolean
   /** Flat, secrets masked; for an actor who may edit it. */
   body(record: ServerRecord): JsonObject
   /** The server as `GET /api/servers/{ref}` answers it. In `setup` it throws `starting`. */
@@ -66,17 +69,19 @@ export interface PluginPeople {
 export type StateInfo = Readonly<{ state: ConnectionState; reason?: { code: ErrorCode; message: string } }>
 
 /** Keeps an audit record `{plugin}.{word}`, for work outside of a request that has one by itself. */
-export type PluginAudit = (actor: Actor, word: string, target: string, ownerId: string) => void
+export type PluginAudit = (
+  actor: Actor,
+  word: string,
+  target: string,
+  ownerId: string,
+  said?: ServerWrite['audit'],
+) => void
 
 /** States of servers that the actor may see; `waitMs`: longest wait until the server is online or stays offline. */
 export interface PluginStates {
   of(actor: Actor, ref: string, waitMs?: number): Promise<StateInfo>
   /** Closes the connections and opens new ones. The actor must be allowed to edit the server, which must be enabled. */
   restart(actor: Actor, ref: string): Promise<void>
-  /** The server as its connections see it, with its secrets: for a contribution at `credentialSource`. */
-  target(serverId: string): Promise<CredentialTarget>
-  /** For a contribution at `credentialSource`: a user's credential for a server is another one now. */
-  credentialChanged(serverId: string, userId: string, change: CredentialChange): void
 }
 
 /** An MCP client inside the hub. The actor's rights are checked at each request. It ends with the plugin. */

@@ -1,6 +1,5 @@
 /** The modules that a plugin may import, as `patchbay/contract`. */
 
-export * from './credential-points.ts'
 export * from './definition.ts'
 export * from './errors.ts'
 export * from './events.ts'
@@ -13,9 +12,9 @@ export * from './page.ts'
 export * from './plans.ts'
 export * from './plugin.ts'
 export * from './points.ts'
+export * from './programs.ts'
 export * from './records.ts'
 export * from './routes.ts'
 export * from './schema.ts'
-export * from './sign-ins.ts'
 export * from './tables.ts'
 export * from './version.ts'

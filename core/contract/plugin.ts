@@ -13,7 +13,7 @@ import type {
   PluginServers,
   PluginStates,
 } from './hub-services.ts'
-import type { JsonValue } from './json.ts'
+import type { JsonObject, JsonValue } from './json.ts'
 import type { PluginJobs, PluginSealing, PluginSecrets, PluginSettings, PluginThread } from './kept.ts'
 import type { PluginRecordKinds } from './owned-records.ts'
 import type { Planning } from './plans.ts'
@@ -21,7 +21,6 @@ import type { ExtensionPoints } from './points.ts'
 import type { Actor, GroupMember, GroupRecord, ServerRecord, UserActor } from './records.ts'
 import type { PluginRoutes } from './routes.ts'
 import type { ConfigSchema } from './schema.ts'
-import type { PluginSignIns } from './sign-ins.ts'
 import type { Migration, PluginTables } from './tables.ts'
 
 /** Version of this contract; raised only by a change that breaks existing plugins. */
@@ -90,7 +89,6 @@ export interface PluginContext<Config> {
   readonly servers: PluginServers
   readonly groups: PluginRecords<GroupRecord, Omit<GroupRecord, 'members'>>
   readonly people: PluginPeople
-  readonly signIns: PluginSignIns
   /** Work that is shown to a user before it is done: `context.planned('kit', (actor, inputs) => ({ servers: […] }))`. */
   readonly planned: Planning
   /** The values of the definition's `systemSettings` that hold at this moment. */
@@ -134,10 +132,17 @@ export interface PluginDefinition<Config = undefined> {
   readonly systemSettings?: readonly string[]
   /** Numbers that an administrator may change. `GET /api/limits` lists them. */
   readonly limits?: Readonly<Record<keyof Limits | (string & {}), number>>
+  /**
+   * Members of configurations of processes that name programs which it stores, each with its JSON Schema; a contribution
+   * `programSource` of that id has the files. Such servers run inside the sandbox alone. Of bundled plugins alone.
+   */
+  readonly programs?: Readonly<Record<string, JsonObject>>
   /** Codes of its own, `{plugin}_…`; those of bundled plugins may have any name. */
   readonly errors?: Readonly<Record<string, ErrorKind>>
+  /** Codes of fields in `errors` of `validation_failed`, each with its meaning. */
+  readonly fieldCodes?: Readonly<Record<string, string>>
   /**
-   * Chinese for the texts by which it speaks to people, by the text: titles and remedies of its errors, notes, warnings. At most
+   * Chinese for the texts by which it speaks to people, by the text: titles and remedies of its errors, notes, warnings; and for its codes of fields, by the code. At most
    * 1,000, of 1,000 characters each.
    */
   readonly words?: Readonly<Record<string, string>>

@@ -1,8 +1,7 @@
-import type { Challenge, CredentialSource, TokenVerifier } from './credential-points.ts'
 import type { JsonObject, JsonValue } from './json.ts'
 import type { BuiltPage, PageContribution } from './page.ts'
+import type { LimitUse, ProgramSource } from './programs.ts'
 import type { Actor, GroupRecord, LogRecord, ServerRecord, TransportName, UserActor } from './records.ts'
-import type { SecondFactor } from './sign-ins.ts'
 
 /** A kind of upstream. The schema describes the transport's own fields of a server; the module runs in a worker. */
 export interface TransportContribution {
@@ -191,59 +190,6 @@ export interface RouteContribution {
   fetch(request: Request, actor: UserActor | undefined): Promise<Response>
 }
 
-/** A group in a client: its name there (of letters, digits, `-` and `_`), its URL, and a text in place of the key. */
-export type EndpointInfo = Readonly<Record<'name' | 'url' | 'key', string>>
-
-/** Writes the configuration by which a client connects to a group; the id is the client's name, such as `cursor`. */
-export interface ClientConfig {
-  readonly label: string
-  /** The client's files; `~` is the home folder. Without `os` the same everywhere. */
-  readonly places: readonly { readonly path: string; readonly os?: 'mac' | 'windows' | 'linux' }[]
-  readonly format: 'json' | 'toml' | 'yaml' | 'shell'
-  readonly note?: string
-  /** The file as JSON, to be merged into an existing one, or the text of another format. */
-  entry(endpoint: EndpointInfo): JsonObject | string
-  /** A link that opens the client and adds the group, without the key. */
-  deepLink?(endpoint: EndpointInfo): string
-  /** The equivalent command of the client's own program, word by word. */
-  command?(endpoint: EndpointInfo): readonly string[]
-}
-
-/** Reads files of another program; the id is its name. Pure: it returns only data, which core checks. */
-export interface ImportSource {
-  readonly label: string
-  readonly places: ClientConfig['places']
-  /**
-   * Format of its files, if not JSON. The hub then parses a text for which `reads` is true, in a thread, with limits, and passes
-   * the value to `read`: times, `inf`, `nan` and integers that a double cannot hold are texts. Default: `read` gets the text.
-   */
-  readonly format?: 'toml' | 'yaml'
-  /** The member of an entry that switches its server off in the program. Default: the program has none. */
-  readonly off?: { readonly field: string; readonly value: boolean }
-  /**
-   * True when a document is one of its files: a text of at most 256 KiB, or the value of a JSON text. It runs in the main
-   * thread for every document, so a regular expression must not scan the same blanks again and again.
-   */
-  reads(document: JsonValue): boolean
-  /** Throws an Error whose message says what is wrong with the document. */
-  read(document: JsonValue): ImportedFile | Promise<ImportedFile>
-}
-
-/** The content of a file. */
-export interface ImportedFile {
-  readonly servers: readonly ImportedServer[]
-  readonly notCarried: readonly NotCarried[]
-}
-
-/** A server in another program's file. `pointer`: its place, from `#` on; `body`: as for `POST /api/servers`. */
-export interface ImportedServer extends Readonly<Record<'name' | 'pointer', string>> {
-  readonly body: JsonObject
-  readonly problem?: string
-}
-
-/** A part of a file that is left behind. */
-export type NotCarried = Readonly<Record<'pointer' | 'what' | 'instead', string>>
-
 /** A search of one caller among the caller's own tools. */
 export interface RankQuery {
   readonly actor: UserActor
@@ -260,30 +206,6 @@ export interface ToolRanker {
   rank(asked: RankQuery, signal: AbortSignal): Promise<readonly string[]>
 }
 
-/** A tools/call that is about to be sent to its server. */
-export interface TracedCall extends Readonly<Record<'tool' | 'server' | 'group' | 'requestId', string>> {
-  /** The caller's id, by which queues have shares. Not part of the trace. */
-  readonly userId: string
-  /** The caller's `_meta`, whose `traceparent` (W3C Trace Context) says whether the call is traced. */
-  readonly meta: unknown
-}
-
-/** The trace of one tools/call. `traceparent`: for the `_meta` of the request to the server. */
-export interface CallTrace extends Readonly<Record<'traceId' | 'traceparent', string>> {
-  /** `status` as in the record of the call: `success`, `error` for an error of the tool, or a code. */
-  end(status: string): void
-}
-
-/** Spans since the tracer began. */
-export type SpanCounts = Readonly<Record<'sent' | 'failed' | 'dropped', number>>
-
-/** Traces the calls of tools. The first contribution is asked, at each call. */
-export interface CallTracer {
-  /** Undefined for a call that is not traced. */
-  begin(call: TracedCall): CallTrace | undefined
-  counts(): SpanCounts
-}
-
 /** The form of the templates that a plugin's servers follow. The hub stores them, and takes them along in exports. */
 export interface ServerTemplates {
   /** The field `template` of a server's record. */
@@ -297,19 +219,14 @@ export interface ExtensionPoints {
   transport: TransportContribution
   logSink: LogSink
   headerProvider: HeaderProvider
-  credentialSource: CredentialSource
   mcpMiddleware: McpMiddleware
   groupResolver: GroupResolver
   tools: ToolSet
   toolRanker: ToolRanker
-  clientConfig: ClientConfig
-  importSource: ImportSource
   routes: RouteContribution
-  callTracer: CallTracer
-  tokenVerifier: TokenVerifier
-  challenge: Challenge
-  secondFactor: SecondFactor
   page: PageContribution
   builtPage: BuiltPage
   serverTemplates: ServerTemplates
+  programSource: ProgramSource
+  limitUse: LimitUse
 }

@@ -1,3 +1,4 @@
+import type { HubError } from './errors.ts'
 import type { JsonValue } from './json.ts'
 import type { UserActor } from './records.ts'
 import type { ConfigSchema } from './schema.ts'
@@ -77,6 +78,8 @@ export interface PluginRoute<Params, Query, Body, Access extends RouteAccess> {
   readonly body?: ConfigSchema<Body>
   /** In place of `body`: most bytes of a body that is no JSON, such as a file; at most 64 MiB. */
   readonly rawBody?: number
+  /** The error for a longer one, in the main thread. Default `body_too_large`. */
+  tooLarge?(): HubError
   /** By status. */
   readonly answers: Readonly<Record<number, RouteAnswerKind>>
   /** Bytes of the body, at most 1 MiB, which is the default. */

@@ -58,7 +58,7 @@ export interface HttpDeps {
   readonly alerts: Pick<Alerts, 'usage' | 'channelTypes'>
   readonly dashboards: Pick<Dashboards, 'count'>
   readonly assistant: Pick<Assistant, 'count'>
-  readonly bundles: LimitRoutesDeps['bundles']
+  readonly limitUses: LimitRoutesDeps['limitUses']
   readonly customMetrics: LimitRoutesDeps['customMetrics']
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'foreignProcessesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Routes of resources; those of sign-in, users, keys, limits, the live stream and the API document are added. */
@@ -122,11 +122,11 @@ export function createHttp(deps: HttpDeps): Http {
       alerts: deps.alerts,
       dashboards: deps.dashboards,
       assistant: deps.assistant,
-      bundles: deps.bundles,
       customMetrics: deps.customMetrics,
       upstreams: deps.upstreams,
       liveStreams: userId => feed.readersOf(userId),
       pluginLimits: () => deps.pluginRoutes.limits(),
+      limitUses: deps.limitUses,
     }),
     ...deps.routes,
   ]

@@ -62,6 +62,8 @@ export interface RawRouteRequest {
 export interface PluginSchemaRoute {
   readonly plugin: string
   readonly described: DescribedRoute
+  /** The error for a raw body that is too long. */
+  readonly tooLarge?: () => HubError
   handle(request: RawRouteRequest, signal: AbortSignal): Promise<RouteAnswer>
 }
 
@@ -197,7 +199,13 @@ function schemaRoute(offered: PluginSchemaRoute, audit: Pick<AuditRegistry, 'rec
     ...(described.rawBody === undefined ? {} : { rawBody: described.rawBody }),
     responses: {},
     async handle({ request, params, query, body, actor, info, signal, readBody }) {
-      const bytes = described.rawBody === undefined ? new Uint8Array() : await readBody()
+      const bytes =
+        described.rawBody === undefined
+          ? new Uint8Array()
+          : await readBody().catch((error: unknown) => {
+              const isTooLong = error instanceof HubError && error.code === 'body_too_large'
+              throw (isTooLong && offered.tooLarge?.()) || error
+            })
       const given = {
         ...{ params: params as Record<string, string>, query, body, bytes, actor, requestId: info.requestId },
         headers: headersOf(request, ownCredential === true),

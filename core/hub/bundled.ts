@@ -24,6 +24,7 @@ import transportHttp from '../../plugins/transport-http/plugin.ts'
 import transportOpenapi from '../../plugins/transport-openapi/plugin.ts'
 import transportSse from '../../plugins/transport-sse/plugin.ts'
 import transportStdio from '../../plugins/transport-stdio/plugin.ts'
+import bundles from '../bundles/plugin.ts'
 import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
@@ -53,6 +54,7 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   alertChat,
   alertEmail,
   assistantBridge,
+  bundles,
   market,
   marketBundled,
   marketJson,

@@ -2,8 +2,6 @@ import { join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { createAuth } from '../auth/create.ts'
 import { makeFirstAdministrator } from '../auth/first-administrator.ts'
-import { createBundles } from '../bundles/create.ts'
-import { BundleStore } from '../bundles/store.ts'
 import { dataDirFault, requireDatabase } from '../config/data-dir.ts'
 import { type DataLock, lockDataDir } from '../config/data-lock.ts'
 import { DescriptorReserve } from '../config/descriptor-reserve.ts'
@@ -12,7 +10,6 @@ import { createConnections } from '../connections/create.ts'
 import type { Connections } from '../connections/options.ts'
 import { descriptorShortage } from '../connections/process/descriptors.ts'
 import { GarbageWatch } from '../connections/process/garbage-watch.ts'
-import { isInside } from '../connections/sandbox/command.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
 import { OpenTransports } from '../domain/server/transports.ts'
@@ -24,7 +21,6 @@ import { resourceRoutes } from '../http/routes/all.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import { createMcp } from '../mcp/create.ts'
 import { StoredSessions } from '../mcp/legacy/session-records.ts'
-import { OneAtATime } from '../moving/one-at-a-time.ts'
 import { Plans } from '../plans/plans.ts'
 import { PluginTracer } from '../plugin-host/plugin-tracer.ts'
 import { everyContribution, firstContribution, pluginsView } from '../plugin-host/views.ts'
@@ -165,10 +161,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   // After the plugins, since the valid content of an entry depends on its transport.
   await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })
 
-  const bundleStore = new BundleStore(store)
-  await bundleStore.sweepParts()
   const connections: Connections = createConnections({
-    bundles: bundleStore,
+    programs: transports.programs,
     garbage,
     freeDescriptors: () => reserve.free,
     registry,
@@ -241,10 +235,6 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     switchOff: bodyParser.switchOff.bind(bodyParser),
   })
   services.plans = { plans, records: moving.records }
-  const bundles = createBundles({
-    ...{ registry, store: bundleStore, platform: process.platform, isInside },
-    turns: new OneAtATime('Too many bundles are read at this moment'),
-  })
 
   const setupToken = (await registry.users.needsSetup()) ? await options.setupToken() : undefined
   if (setupToken !== undefined) redactor.add(setupToken)
@@ -262,7 +252,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     alerts,
     dashboards,
     assistant,
-    bundles,
+    limitUses: () => plugins.contributions('limitUse'),
     customMetrics: meters.custom,
     upstreams: connections,
     writeObstacle: () => writeObstacle({ draining, lock, databaseLock }),
@@ -273,7 +263,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     version: manifest.version,
     consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
-      ...{ registry, alerts, dashboards, assistant, templates, bundles },
+      ...{ registry, alerts, dashboards, assistant, templates },
       ...moving,
       ...{ importSources, kinds, logStore },
       usualHealthCheck: () => loaded.settings.state.healthCheck,

@@ -1,6 +1,6 @@
 import type { SettingsState } from '../config/shape/settings.ts'
 import { isJsonObject, type JsonValue } from '../contract/json.ts'
-import type { NotCarried } from '../contract/points.ts'
+import type { NotCarried } from '../features/imports.ts'
 import type { RecordKind } from '../registry/record-kinds.ts'
 import type { ImportItem } from './import-items.ts'
 

@@ -1,7 +1,7 @@
 import { readSettings, type SettingsState } from '../config/shape/settings.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import type { NotCarried } from '../contract/points.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
+import type { NotCarried } from '../features/imports.ts'
 import { type RecordKind, type RecordKinds, sectionsOf } from '../registry/record-kinds.ts'
 import { besideRecords, kindOfSection, readHubRecords } from './import-hub-records.ts'
 import type { ImportContent, ImportItem } from './import-items.ts'

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
-import type { NotCarried } from '../contract/points.ts'
 import type { Role } from '../contract/records.ts'
+import type { NotCarried } from '../features/imports.ts'
 
 /** A value that a server needs and the document does not have. */
 export interface MissingValue {

@@ -3,10 +3,10 @@ import { OTHER_CHARACTERS, type TextFormat, type TextValue } from '../config/imp
 import { leftWithClient, readEntry } from '../config/shape/right-form.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
-import type { ImportedFile, ImportSource, NotCarried } from '../contract/points.ts'
 import { guardJson } from '../domain/json/json-guard.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
+import type { ImportedFile, ImportSource, NotCarried } from '../features/imports.ts'
 
 /** The functions that the reading of programs' own files uses. */
 export interface ImportSourceDeps {

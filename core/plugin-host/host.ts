@@ -17,6 +17,7 @@ import { PointTable } from './points.ts'
 import { asDefinition, type PluginEntry, resolvePlugin } from './resolve.ts'
 import { RouteTable } from './route-table.ts'
 import { type HostAccess, runInMain, runInWorker, withVariables } from './run.ts'
+import { closeToServers, openToServers } from './server-points.ts'
 import { keepSecrets } from './shown-config.ts'
 import { keyOf, newSlot, noteFailure, type PluginState, renewedSlot, type Slot } from './slot.ts'
 
@@ -52,6 +53,7 @@ export class PluginHost {
     const bundled = inOrder(options.bundled).map(definition =>
       newSlot(configured.get(definition.name) ?? { use: definition.name }, definition),
     )
+    for (const { name, programs = {} } of options.bundled) options.transports.programs.declare(name, programs)
     const names = new Set(options.bundled.map(definition => definition.name))
     this.#slots = [
       ...bundled,
@@ -282,7 +284,7 @@ export class PluginHost {
     if (!slot.definition) showTexts(point, id, contribution)
     const key = keyOf(slot, point, id)
     this.#points.requireFree(point, key, id)
-    if (point === 'transport') this.#options.transports.add(contribution as TransportContribution)
+    openToServers(this.#options.transports, slot.name, point, id, contribution)
     if (point === 'page' || point === 'builtPage') holdPage(slot, point, id, contribution)
     if (point === 'mcpMiddleware') this.middlewares.hold(contribution as McpMiddleware, slot, key)
     this.#points.add(point, key, point === 'transport' && !slot.definition ? this.#marked(contribution) : contribution)
@@ -307,7 +309,7 @@ export class PluginHost {
     slot.state = state
     for (const [point, id] of slot.held.splice(0)) {
       const contribution = this.#points.remove(point, id)
-      if (point === 'transport') this.#options.transports.remove((contribution as TransportContribution).transport)
+      closeToServers(this.#options.transports, point, id, contribution)
     }
     const late = Promise.withResolvers<void>()
     const limit = setTimeout(late.resolve, STOP_LIMIT_MS)

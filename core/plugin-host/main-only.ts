@@ -15,6 +15,8 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'secondFactor',
   'bridge',
   'serverTemplates',
+  'programSource',
+  'limitUse',
   'builtPage',
   'notificationChannel',
   'logStore',

@@ -1,5 +1,5 @@
 import type { PluginLogger } from '../contract/plugin.ts'
-import type { CallTrace, CallTracer, SpanCounts, TracedCall } from '../contract/points.ts'
+import type { CallTrace, CallTracer, SpanCounts, TracedCall } from '../features/tracing.ts'
 
 /** Time between two warnings, in milliseconds. */
 const WARN_MS = 60_000

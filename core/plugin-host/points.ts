@@ -27,6 +27,8 @@ const HUB_POINTS = {
   page: true,
   builtPage: true,
   serverTemplates: true,
+  programSource: true,
+  limitUse: true,
 } satisfies Partial<Record<keyof ExtensionPoints, true>>
 
 /** Everything that plugins contribute, by point. Contributions to a point whose owner does not run wait until it does. */

@@ -76,9 +76,9 @@ export class RouteTable implements PluginRouteTable {
     const known = this.#open.get(route)
     if (known) return known
     const { name: plugin } = slot
-    const { described } = route
+    const { described, tooLarge } = route
     const opened: PluginSchemaRoute = {
-      ...{ plugin, described },
+      ...{ plugin, described, ...(tooLarge ? { tooLarge } : {}) },
       handle: async (request, signal) => {
         try {
           return await route.handle(request, signal)

@@ -5,10 +5,14 @@
 
 export { isBlank } from '../domain/json/blank.ts'
 export { canonical } from '../domain/json/canonical-json.ts'
+export { guardJson } from '../domain/json/json-guard.ts'
 export { pointerToken, valueAt } from '../domain/json/json-pointer.ts'
-export { formatRef, quoteName } from '../domain/names.ts'
+export { checkName, formatRef, isNameProblem, nameKey, quoteName } from '../domain/names.ts'
 export { nextTurn } from '../domain/next-turn.ts'
+export { readPackageRun } from '../domain/server/package-run.ts'
+export { PROGRAM_FOLDER } from '../domain/server/programs.ts'
 export { looksMasked, maskSecret } from '../domain/server/secrets.ts'
+export { WORK_FOLDER } from '../domain/server/spawn-policy.ts'
 export { entered, fillVariant, usedInputs } from '../domain/templates/fill.ts'
 export { goneName, serverJsonTemplate } from '../domain/templates/server-json.ts'
 export type { ServerTemplate, TemplateInput, TemplateVariant } from '../domain/templates/types.ts'
@@ -25,5 +29,6 @@ export {
   refParams,
   timestamp,
 } from '../http/routes/schemas.ts'
+export { OneAtATime } from '../moving/one-at-a-time.ts'
 export { webFetch } from '../outbound/web-fetch.ts'
 export { type Draft, type Planned, plannedByReading } from '../plans/planned.ts'

@@ -101,6 +101,8 @@ export interface ServerRegistry {
    * secrets of `edited`, if the actor may change that server; a mask that matches no secret is `secret_mask`.
    */
   draft(actor: Actor, body: JsonObject, edited?: Ref): Promise<EffectiveServer>
+  /** Names of the servers, of one owner or of all, that run a stored program; `field`: the member that names it. */
+  running(field: string, program: string, ownerId?: string): Promise<readonly string[]>
 }
 
 /** A server ready to connect: secrets opened, variables filled in, its owner's rights. */
@@ -179,10 +181,9 @@ export interface GroupRegistry {
 /** System and user settings; null as a value removes a setting. */
 export interface SettingRegistry {
   /**
-   * Stored bytes of a user: servers, documents, groups, settings and keys; `config`: the part that lists read; `disk`: bundles,
-   * packed and unpacked.
+   * Stored bytes of a user: servers, documents, groups, settings and keys; `config`: the part that lists read.
    */
-  storedBytes(userId: string): Promise<{ readonly total: number; readonly config: number; readonly disk: number }>
+  storedBytes(userId: string): Promise<{ readonly total: number; readonly config: number }>
   /** A system setting made through the API, or undefined. */
   system(key: string): Promise<JsonValue | undefined>
   allSystem(): Promise<Readonly<Record<string, JsonValue>>>

@@ -1,7 +1,7 @@
 import type { FileEntry, FileSection } from '../config/shape/sections.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { NotCarried } from '../contract/points.ts'
+import type { NotCarried } from '../features/imports.ts'
 
 /** The purpose and the field that bind the sealed secrets of a kind to their record. */
 export interface SealedAs {

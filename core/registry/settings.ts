@@ -93,11 +93,9 @@ export class Settings implements SettingRegistry {
     return (await this.userSecretInfo(SYSTEM, key))[key]
   }
 
-  async storedBytes(
-    userId: string,
-  ): Promise<{ readonly total: number; readonly config: number; readonly disk: number }> {
-    const { config, documents, others, disk } = await read(this.#deps.store, db => storedBytes(db, userId))
-    return { total: config + documents + others, config, disk }
+  async storedBytes(userId: string): Promise<{ readonly total: number; readonly config: number }> {
+    const { config, documents, others } = await read(this.#deps.store, db => storedBytes(db, userId))
+    return { total: config + documents + others, config }
   }
 
   user(userId: string): Promise<Readonly<Record<string, JsonValue>>> {

@@ -65,7 +65,6 @@ export async function withinStoredBytes<T>(
   const after = await storedBytes(db, owner.id)
   const total = sum(after)
   if (total > sum(before) && total > LIMITS.storedBytesPerUser) throw tooMuchStored(owner.name, total)
-  if (after.disk > before.disk && after.disk > LIMITS.diskBytesPerUser) throw tooMuchOnDisk(owner.name, after.disk)
   return result
 }
 
@@ -85,24 +84,11 @@ interface Account {
    * those of servers, its names and {@link ROW_BYTES}.
    */
   readonly others: number
-  /** Bundles, packed and unpacked, which have a limit of their own. */
-  readonly disk: number
-}
-
-/** Bytes left for a user's bundles; undefined for administrators, who have no quota. */
-export async function freeDiskBytes(db: Reader, owner: Pick<Owner, 'id' | 'role'>): Promise<number | undefined> {
-  return owner.role === 'admin' ? undefined : LIMITS.diskBytesPerUser - (await storedBytes(db, owner.id)).disk
 }
 
 /** Why a user may not store this much; `bytes`: of all that the user would have. */
 function tooMuchStored(name: string, bytes: number): HubError {
-  const message = `A user may have ${LIMITS.storedBytesPerUser} bytes stored besides bundles (storedBytesPerUser), and with this change ${name} would have ${bytes}`
-  return new HubError('quota_stored_bytes', message)
-}
-
-/** Why a user's bundles may not take this much; `bytes`: of all of them, packed and unpacked. */
-export function tooMuchOnDisk(name: string, bytes: number): HubError {
-  const message = `The bundles of one user may take ${LIMITS.diskBytesPerUser} bytes, packed and unpacked (diskBytesPerUser), and with this one those of ${name} would take ${bytes}`
+  const message = `A user may have ${LIMITS.storedBytesPerUser} bytes stored besides programs (storedBytesPerUser), and with this change ${name} would have ${bytes}`
   return new HubError('quota_stored_bytes', message)
 }
 
@@ -146,19 +132,11 @@ export async function storedBytes(db: Reader, userId: string): Promise<Account> 
     .where('owner_id', '=', userId)
     .select(sumRows('rule', 'server', 'comment').as('sum'))
   const imports = db.selectFrom('import_run').where('owner_id', '=', userId).select(sumRows('source', 'made').as('sum'))
-  const bundles = db
-    .selectFrom('bundle_owner')
-    .innerJoin('bundle', 'bundle.sha256', 'bundle_owner.sha256')
-    .where('owner_id', '=', userId)
-    .select(
-      sql<number | string | null>`sum(bundle.bytes + bundle.unpacked_bytes + octet_length(bundle.manifest))`.as('sum'),
-    )
   const others = { names, documentRows, groups, members, lost, formerPaths, settings, keys, owned, silences, imports }
   const sums = await db
     .selectNoFrom([
       servers.as('servers'),
       documents.as('documents'),
-      bundles.as('bundles'),
       ...Object.entries(others).map(([name, query]) => query.as(name)),
     ])
     .executeTakeFirstOrThrow()
@@ -167,7 +145,6 @@ export async function storedBytes(db: Reader, userId: string): Promise<Account> 
     config: bytes('servers'),
     documents: bytes('documents'),
     others: Object.keys(others).reduce((sum, name) => sum + bytes(name), 0),
-    disk: bytes('bundles'),
   }
 }
 

@@ -36,9 +36,6 @@ export interface Tables {
   alert_incident: AlertIncidentTable
   alert_delivery: AlertDeliveryTable
   import_run: ImportRunTable
-  bundle: BundleTable
-  bundle_owner: BundleOwnerTable
-  bundle_part: BundlePartTable
   group_former_path: GroupFormerPathTable
   waiting_row: WaitingRowTable
 }
@@ -246,33 +243,6 @@ export interface GroupFormerPathTable {
   group_id: string
   /** Case-folded. */
   path_key: string
-}
-
-/** A bundle, stored once for all its owners. Its parts are written before this row. */
-export interface BundleTable {
-  /** SHA-256 of its file, in hexadecimal. */
-  sha256: string
-  bytes: number
-  /** JSON. */
-  manifest: string
-  signed: number
-  /** Disk space of its files once it is unpacked; 0: not known yet. */
-  unpacked_bytes: number
-}
-
-/** Users who have a bundle. */
-export interface BundleOwnerTable {
-  sha256: string
-  owner_id: string
-  /** ISO 8601 UTC; when it was sent or installed last. */
-  used_at: string
-}
-
-/** A piece of a bundle's file. */
-export interface BundlePartTable {
-  sha256: string
-  part: number
-  content: Uint8Array
 }
 
 /** A row of a plugin's table that waits until the plugin starts and has its tables: it came with a restore or a move. */

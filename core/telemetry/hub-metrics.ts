@@ -1,6 +1,6 @@
-import type { SpanCounts } from '../contract/points.ts'
 import type { CallOutcome, LogLevel } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
+import type { SpanCounts } from '../features/tracing.ts'
 import { type EndedCall, reachedServer } from './calls/ended-call.ts'
 import { DurationHistogram, LabelledValues } from './counters.ts'
 import type { CustomSeries } from './custom-metrics.ts'

@@ -1,4 +1,5 @@
-import type { ClientConfig, EndpointInfo, JsonObject } from 'patchbay/contract'
+import type { JsonObject } from 'patchbay/contract'
+import type { ClientConfig, EndpointInfo } from 'patchbay/features'
 import { headers, yaml } from './fields.ts'
 
 const ROO = 'Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json'

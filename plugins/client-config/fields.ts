@@ -1,4 +1,4 @@
-import type { EndpointInfo } from 'patchbay/contract'
+import type { EndpointInfo } from 'patchbay/features'
 
 /** Value of the header that opens the group. */
 export const bearer = ({ key }: Pick<EndpointInfo, 'key'>): string => `Bearer ${key}`

@@ -1,4 +1,5 @@
-import type { ClientConfig, EndpointInfo, JsonObject } from 'patchbay/contract'
+import type { JsonObject } from 'patchbay/contract'
+import type { ClientConfig, EndpointInfo } from 'patchbay/features'
 import { headers, yaml } from './fields.ts'
 
 const CLINE = 'Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json'

@@ -1,4 +1,5 @@
-import { type ClientConfig, definePlugin, type EndpointInfo, type JsonObject } from 'patchbay/contract'
+import { definePlugin, type JsonObject } from 'patchbay/contract'
+import type { ClientConfig, EndpointInfo } from 'patchbay/features'
 import { AGENTS } from './agents.ts'
 import { bearer, headers } from './fields.ts'
 import { OTHER_CLIENTS } from './other-clients.ts'

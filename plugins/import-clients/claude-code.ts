@@ -1,4 +1,5 @@
-import type { ImportSource, JsonObject, JsonValue } from 'patchbay/contract'
+import type { JsonObject, JsonValue } from 'patchbay/contract'
+import type { ImportSource } from 'patchbay/features'
 import { type Found, isObject, nameRest, part, texts } from './fields.ts'
 
 const KNOWN = new Set(['type', 'command', 'args', 'env', 'url', 'headers', 'timeout'])

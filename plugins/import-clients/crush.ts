@@ -1,4 +1,5 @@
-import type { ImportSource, JsonObject, JsonValue } from 'patchbay/contract'
+import type { JsonObject, JsonValue } from 'patchbay/contract'
+import type { ImportSource } from 'patchbay/features'
 import { type Found, isObject, milliseconds, part } from './fields.ts'
 
 const TYPES: ReadonlySet<JsonValue | undefined> = new Set(['stdio', 'http', 'sse'])

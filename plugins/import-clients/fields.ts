@@ -1,4 +1,5 @@
-import type { ImportedServer, JsonObject, JsonValue, NotCarried } from 'patchbay/contract'
+import type { JsonObject, JsonValue } from 'patchbay/contract'
+import type { ImportedServer, NotCarried } from 'patchbay/features'
 
 /** The result of reading one file so far. */
 export interface Found {

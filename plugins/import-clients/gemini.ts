@@ -1,4 +1,5 @@
-import type { ImportSource, JsonObject, JsonValue } from 'patchbay/contract'
+import type { JsonObject, JsonValue } from 'patchbay/contract'
+import type { ImportSource } from 'patchbay/features'
 import { type Found, isObject, part, texts } from './fields.ts'
 
 /** `settings.json` of Gemini CLI that chooses servers beside `mcpServers`: `mcp.allowed` and `mcp.excluded`, and what these were

@@ -1,12 +1,11 @@
+import type { HubError, PluginContext } from 'patchbay/contract'
 import type {
   Brought,
   CredentialChallenge,
   CredentialSource,
   CredentialStanding,
   CredentialTarget,
-  HubError,
-  PluginContext,
-} from 'patchbay/contract'
+} from 'patchbay/features'
 import { bounded } from './bounded.ts'
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
 import { Clients, type IssuerClient } from './clients.ts'

@@ -1,4 +1,5 @@
-import { type CredentialTarget, HubError, type PluginContext } from 'patchbay/contract'
+import { HubError, type PluginContext } from 'patchbay/contract'
+import type { CredentialTarget } from 'patchbay/features'
 import { bounded } from './bounded.ts'
 import type { Clients } from './clients.ts'
 import { fetchAround } from './reach.ts'

@@ -1,4 +1,5 @@
-import { type GrantedCredential, HubError, type TokenVerifier } from 'patchbay/contract'
+import { HubError } from 'patchbay/contract'
+import type { GrantedCredential, TokenVerifier } from 'patchbay/features'
 import { ACCESS_SECONDS, type AccessTokens } from './access-tokens.ts'
 import { type Grants, targetOf } from './grants.ts'
 

@@ -1,5 +1,6 @@
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace'
-import type { PluginLogger, SpanCounts } from 'patchbay/contract'
+import type { PluginLogger } from 'patchbay/contract'
+import type { SpanCounts } from 'patchbay/features'
 import { SharedQueue } from 'patchbay/transport-kit'
 
 /** Spans that wait to be sent; with more of them the user with the most loses its oldest, and they are counted. */

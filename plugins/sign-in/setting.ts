@@ -1,4 +1,5 @@
-import type { PluginContext, SignInRequest, UserActor } from 'patchbay/contract'
+import type { PluginContext, UserActor } from 'patchbay/contract'
+import type { SignInRequest } from 'patchbay/features'
 import { z } from 'zod'
 import type { Factors } from './factors.ts'
 import { newRecoveryCodes } from './recovery-codes.ts'

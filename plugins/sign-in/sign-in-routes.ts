@@ -1,4 +1,5 @@
-import { HubError, type PluginContext, type SignInRequest, type UserActor } from 'patchbay/contract'
+import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
+import type { SignInRequest } from 'patchbay/features'
 import { z } from 'zod'
 import type { Fail } from './errors.ts'
 import { passkeyAnswer } from './passkeys/answers.ts'

@@ -60,15 +60,6 @@ const configSchema: JsonObject = {
         description: '`proxy`：获准时经 hub 的代理访问公网地址；`host`：本机的全部网络，仅限管理员。',
       },
     },
-    bundle: {
-      type: 'string',
-      minLength: 64,
-      maxLength: 64,
-      pattern: '^[0-9a-f]{64}$',
-      title: 'Bundle',
-      description: 'The bundle whose files lie in /opt/package of the sandbox (POST /api/bundles).',
-      'x-zh': { title: '包', description: '其文件位于沙箱 /opt/package 中的包（POST /api/bundles）。' },
-    },
   },
 }
 

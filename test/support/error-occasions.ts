@@ -17,7 +17,6 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
     'more than 10,000 members, 100 in bodies without a credential and 20,000 under `/mcp`; keys of more than 1,024 characters on the way to a value',
   key_forbidden:
     '`__proto__` anywhere but in the arguments of a call; `constructor` or `prototype` in the hub’s own objects',
-  bundle_invalid: 'a file is sent as a bundle that is no zip, has no valid manifest, or breaks a rule for entries',
   export_newer: 'an export is imported whose form a later version of the hub has brought',
   unauthenticated: 'no credential, or another scheme than Bearer',
   token_invalid: 'signature, algorithm, issuer, claims or form are wrong',
@@ -60,10 +59,6 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   record_not_found: 'a record of a plugin’s kind is missing, or somebody else’s',
   dashboard_not_found: 'it is missing, or somebody else’s',
   rule_not_found: 'it is missing, or somebody else’s',
-  bundle_not_found: 'it is missing, was removed after a day without a server, or is somebody else’s',
-  bundle_unusable: 'it is made for other platforms, or starts a package runner',
-  bundle_in_use: 'removing one whose server is there',
-  quota_bundles: 'sending one more than a user may have',
   plan_changed:
     'a template or a document is taken over that, or whose outcome, changed after it was planned, or with other inputs',
   import_not_found: 'it is older than seven days, was taken back, or is somebody else’s',
@@ -109,7 +104,6 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
     'switching on, or giving more rights to, a server that came from an account with fewer rights; a `reviewed` of another configuration',
   stream_exists: 'one GET stream too many on one MCP session',
   version_conflict: '`If-Match` is old or malformed, or the tool’s hash is another one',
-  bundle_too_large: 'more than 64 MiB',
   body_too_large: 'more bytes than the route takes, announced or not',
   openapi_too_large: 'an OpenAPI document with too many bytes or operations',
   content_type: 'the body is not declared as JSON in UTF-8',
@@ -154,6 +148,8 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   idle: 'state: a lazy server without calls; no fault',
   config_invalid: 'state: what is stored cannot be read, such as a secret sealed with a lost key',
   era_not_spoken: 'state, trial',
+  program_unavailable:
+    'state, or saving: a server runs a program, such as a bundle, of a plugin that is switched off; the message names the plugin',
   transport_unavailable: 'state',
   channel_off: 'a delivery: its channel was switched off before the message was sent',
   channel_type_unavailable: 'a delivery: no running plugin offers the type of its channel',
@@ -191,6 +187,12 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
 /** The same for the codes of bundled plugins. */
 export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   history_unavailable: 'log records are not stored, or the thread that keeps them is away',
+  bundle_invalid: 'a file is sent as a bundle that is no zip, has no valid manifest, or breaks a rule for entries',
+  bundle_not_found: 'it is missing, was removed after a day without a server, or is somebody else’s',
+  bundle_unusable: 'it is made for other platforms, or starts a package runner',
+  bundle_in_use: 'removing one whose server is there',
+  quota_bundles: 'sending one more than a user may have',
+  bundle_too_large: 'more than 64 MiB',
   template_not_found: 'no source has it, or the source has not been read yet',
   source_not_found: 'no plugin offers it',
   market_disabled: 'MARKET_ENABLED is false',

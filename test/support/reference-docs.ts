@@ -44,7 +44,11 @@ function errorsPage(): string {
     const again = entry.retry ? 'yes' : ''
     return `| \`${code}\` | ${entry.status} | ${rpc} | ${again} | ${entry.title}: ${occasion} | ${entry.remedy} |`
   })
-  const fields = Object.entries(FIELD_CODES).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`)
+  const ofFields = [
+    ...Object.entries(FIELD_CODES),
+    ...bundledPlugins.flatMap(({ fieldCodes = {} }) => Object.entries(fieldCodes)),
+  ]
+  const fields = ofFields.map(([code, meaning]) => `| \`${code}\` | ${meaning} |`)
   return `# Error codes
 
 Outside \`/mcp\` every error is \`application/problem+json\` (RFC 9457) with \`type\`, \`title\`, \`status\`, \`code\`, \`detail\`,
@@ -102,7 +106,11 @@ ${rows.join('\n')}
 }
 
 function limitsPage(): string {
-  const rows = Object.entries(LIMITS).map(([name, value]) => `| \`${name}\` | ${value.toLocaleString('en-US')} |`)
+  const row = ([name, value]: readonly [string, number]): string => `| \`${name}\` | ${value.toLocaleString('en-US')} |`
+  const rows = Object.entries(LIMITS).map(row)
+  const ofPlugins = bundledPlugins.flatMap(({ name, limits = {} }) =>
+    Object.entries(limits).map(([limit, value]) => row([`${limit}\` of \`${name}`, value])),
+  )
   return `# Limits
 
 \`GET /api/limits\` shows the values in force and what is used of them. Units are in the names; \`…Ms\` are milliseconds.
@@ -110,6 +118,12 @@ function limitsPage(): string {
 | limit | value |
 |---|---|
 ${rows.join('\n')}
+
+Those of bundled plugins, which an administrator changes by \`"limits"\` of the plugin's entry or of \`PATCH /api/admin/plugins/{name}\`:
+
+| limit | value |
+|---|---|
+${ofPlugins.join('\n')}
 `
 }
 

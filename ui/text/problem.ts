@@ -47,7 +47,7 @@ export function problemLine(problem: Problem): string {
 /** Error of a field, in the language of the page. */
 export function fieldText({ code, detail }: Pick<FieldProblem, 'code' | 'detail'>): string {
   const text = texts?.fields[code]
-  return text === undefined ? detail : fill(text, { detail })
+  return text === undefined ? ((texts && pluginWord(code)) ?? detail) : fill(text, { detail })
 }
 
 /** At most three invalid fields, each after its name; undefined in the hub's own language, whose sentence names them. */

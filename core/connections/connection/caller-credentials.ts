@@ -1,11 +1,11 @@
+import { HubError } from '../../contract/errors.ts'
+import type { EventBus } from '../../events/bus.ts'
 import type {
   CredentialChange,
   CredentialSource,
   CredentialStanding,
   CredentialTarget,
-} from '../../contract/credential-points.ts'
-import { HubError } from '../../contract/errors.ts'
-import type { EventBus } from '../../events/bus.ts'
+} from '../../features/credentials.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
 
 type Sources = () => ReadonlyMap<string, CredentialSource>

@@ -1,5 +1,4 @@
 import { LIMITS } from '../../config/limits.ts'
-import type { CredentialSource } from '../../contract/credential-points.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { HeaderProvider, TransportContribution } from '../../contract/points.ts'
 import type { HealthCheck, ServerSettings } from '../../contract/records.ts'
@@ -7,22 +6,23 @@ import type { AddressRights } from '../../domain/address.ts'
 import { SHARED_APPS } from '../../domain/client-capabilities.ts'
 import { FairTurns } from '../../domain/fair-turns.ts'
 import { RESULT_BYTES } from '../../domain/result-bytes.ts'
-import { bundleOf } from '../../domain/server/bundle.ts'
 import { readPackageRun } from '../../domain/server/package-run.ts'
+import type { OpenPrograms, StoredProgram } from '../../domain/server/programs.ts'
 import { isProjectRun } from '../../domain/server/project-run.ts'
 import { spawnPolicy } from '../../domain/server/spawn-policy.ts'
 import { asksCallers, canBeAsked, type ServerFace } from '../../domain/session-scope.ts'
 import { visibleText } from '../../domain/text/visible-text.ts'
+import type { CredentialSource } from '../../features/credentials.ts'
 import type { AuditEntry, EffectiveServer } from '../../registry/api.ts'
 import { secretParts } from '../../secrets/parts.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
 import type { LinkLimits, Liveness } from '../protocol.ts'
 import { resolveInside } from '../sandbox/command.ts'
 import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
-import { BUNDLE_UV_ENV } from '../spawn/bundle-env.ts'
-import type { BundleUnpacker } from '../spawn/bundle-unpacker.ts'
 import type { Child, Children } from '../spawn/children.ts'
 import type { PackageInstaller } from '../spawn/package-installer.ts'
+import type { ProgramCopies } from '../spawn/program-copies.ts'
+import { PROJECT_ENV } from '../spawn/project-env.ts'
 import { carriedCredential } from './carried-credential.ts'
 import { Connection } from './connection.ts'
 import { CredentialUses } from './credential-uses.ts'
@@ -45,7 +45,8 @@ export interface LauncherOptions {
   readonly stdioPolicy: 'sandboxed' | 'admin' | 'off'
   readonly sandbox: Sandbox
   readonly installer: PackageInstaller
-  readonly bundles: BundleUnpacker
+  readonly programs: OpenPrograms
+  readonly copies: ProgramCopies
   /** Number of enabled stdio servers of an owner. */
   readonly stdioServersOf: (ownerId: string) => number
   /** The addresses to which an owner's servers may connect, as of now. */
@@ -84,6 +85,9 @@ export class Launcher {
     redactors.hold(serverId, secrets)
     const contribution = this.#contribution(settings.transport)
     const child = contribution.child?.(settings.config)
+    const stored = child && this.#options.programs.of(settings.config)
+    // Throws while the plugin does not run.
+    if (stored) this.#options.programs.source(stored)
     const confinement = child && this.#confinement(effective)
     const lent = child
       ? NOTHING_LENT
@@ -136,8 +140,8 @@ export class Launcher {
   async ready(plan: LaunchPlan, wanted: () => boolean): Promise<LaunchPlan> {
     const { child, serverId, ownerId, settings } = plan
     const confinement = child?.confinement
-    const bundle = bundleOf(settings.config)
-    if (child && bundle !== undefined) return this.#unpacked(plan, child, bundle, wanted)
+    const stored = this.#options.programs.of(settings.config)
+    if (child && stored) return this.#unpacked(plan, child, stored, wanted)
     const run = confinement && readPackageRun(child.command, child.args)
     if (!run) return plan
     this.#checkQuota(plan)
@@ -156,26 +160,26 @@ export class Launcher {
     return { ...plan, child: { ...child, command: program, args, confinement: { ...confinement, packages: 'use' } } }
   }
 
-  /** The plan with its bundle unpacked, and what a project for uv needs installed. */
+  /** The plan with its program unpacked, and what a project for uv needs installed. */
   async #unpacked(
     plan: LaunchPlan,
     child: NonNullable<LaunchPlan['child']>,
-    bundle: string,
+    stored: StoredProgram,
     wanted: () => boolean,
   ): Promise<LaunchPlan> {
     const { serverId } = plan
     const { confinement } = child
-    if (!confinement) throw new HubError('stdio_not_permitted', 'A bundle runs inside the sandbox only')
+    if (!confinement) throw new HubError('stdio_not_permitted', 'A stored program runs inside the sandbox only')
     this.#checkQuota(plan)
     const isProject = isProjectRun(child.command, child.args)
     // Before anything is unpacked, which would be done again at each start.
     if (isProject) resolveInside(child.command)
-    const { bundles, installer } = this.#options
-    const enclosed = { ...confinement, bundle }
-    await bundles.ensure({ confinement, bundle }, async () => {
+    const { copies, installer } = this.#options
+    const enclosed = { ...confinement, program: stored.id }
+    await copies.ensure({ confinement, program: stored }, async () => {
       if (isProject) await installer.installProject({ serverId, confinement: enclosed }, wanted)
     })
-    const env = isProject ? { ...BUNDLE_UV_ENV, ...child.env } : child.env
+    const env = isProject ? { ...PROJECT_ENV, ...child.env } : child.env
     return { ...plan, child: { ...child, env, confinement: { ...enclosed, packages: 'use' } } }
   }
 
@@ -271,6 +275,7 @@ export class Launcher {
       ownerRole,
       grants: ownerGrants,
       config: settings.config,
+      stored: this.#options.programs.of(settings.config) !== undefined,
     })
     if (verdict.sandbox === 'off') return undefined
     const { network, cwd } = verdict

@@ -51,8 +51,8 @@ export interface SandboxPolicy {
   readonly permits?: (host: string, port: number) => boolean
   /** `install`: the packages' folder replaces the work folder; `use`: both are mounted, the packages read-only. */
   readonly packages?: 'install' | 'use'
-  /** SHA-256 of the unpacked bundle that is mounted in place of the server's own packages. */
-  readonly bundle?: string
+  /** Id of the unpacked program that is mounted in place of the server's own packages. */
+  readonly program?: string
   /** See `Enclosure`. */
   readonly ownStreams?: boolean
 }
@@ -86,8 +86,8 @@ export class Sandbox {
   readonly folders: WorkFolders
   /** Folders of installed packages. */
   readonly packages: WorkFolders
-  /** Unpacked bundles: `<owner>/<SHA-256>`, for all servers of the owner that run it. */
-  readonly bundles: WorkFolders
+  /** Unpacked programs that plugins store: `<owner>/<id>`, for all servers of the owner that run it. */
+  readonly programs: WorkFolders
   readonly #runtime: Runtime
   readonly #exits: string
   readonly #lookup = createLookup()
@@ -109,7 +109,7 @@ export class Sandbox {
     this.#cgroups = cgroups
     this.folders = new WorkFolders(join(dataDir, 'owners'))
     this.packages = new WorkFolders(join(dataDir, 'packages'))
-    this.bundles = new WorkFolders(join(dataDir, 'bundles'))
+    this.programs = new WorkFolders(join(dataDir, 'bundles'))
     this.#runtime = runtime
     this.#exits = join(dataDir, EXITS)
   }
@@ -158,9 +158,9 @@ export class Sandbox {
     this.#cgroups?.dispose()
   }
 
-  #places(place: FolderPlace, uid: number, { cwd, packages, bundle }: SandboxPolicy) {
-    const folders = bundle === undefined ? this.packages : this.bundles
-    const packed = bundle === undefined ? place : bundlePlace(place.ownerId, bundle)
+  #places(place: FolderPlace, uid: number, { cwd, packages, program }: SandboxPolicy) {
+    const folders = program === undefined ? this.packages : this.programs
+    const packed = program === undefined ? place : programPlace(place.ownerId, program)
     if (packages === 'install') {
       const mount = { from: folders.make(packed, uid), to: PACKAGE_FOLDER, writable: true }
       return { mounts: [mount], cwd: PACKAGE_FOLDER }
@@ -189,9 +189,9 @@ export class Sandbox {
   }
 }
 
-/** Path of an owner's unpacked bundle below the sandbox's `bundles` folder. */
-export function bundlePlace(ownerId: string, sha256: string): FolderPlace {
-  return { ownerId, serverId: sha256 }
+/** Place of an owner's unpacked program. */
+export function programPlace(ownerId: string, program: string): FolderPlace {
+  return { ownerId, serverId: program }
 }
 
 /**

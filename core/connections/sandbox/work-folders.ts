@@ -11,7 +11,7 @@ const RM = '/bin/rm'
 /** The owner of one folder, and what it is of. */
 export interface FolderPlace {
   readonly ownerId: string
-  /** A server's id; of an unpacked bundle its SHA-256. */
+  /** A server's id, or that of an unpacked program. */
   readonly serverId: string
 }
 

@@ -296,7 +296,8 @@ export class DedicatedOpener {
         slot.connection = undefined
         entry.roots.end()
         if (endTurn) void this.#options.draining.ended().then(endTurn)
-        if (face) older.ended({ reason, wasOpen: true })
+        if (kind === 'face') this.#options.older.ended({ reason, wasOpen: true })
+        if (kind === 'user') this.#options.callers.ended(key)
         this.#ended(entry, { reason, wasOpen: true })
       },
       lost: (call, how, reason) => {

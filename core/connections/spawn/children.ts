@@ -21,7 +21,7 @@ import { StderrTail } from '../process/stderr-tail.ts'
 import { signalGroup, stopOnce } from '../process/stop-child.ts'
 import { Watchdog } from '../process/watchdog.ts'
 import { stageFailure } from '../sandbox/command.ts'
-import { bundlePlace, type Sandbox, type SandboxPolicy } from '../sandbox/sandbox.ts'
+import { programPlace, type Sandbox, type SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { FolderPlace } from '../sandbox/work-folders.ts'
 import type { Child } from './child.ts'
 import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
@@ -65,8 +65,8 @@ interface Running {
   readonly confinedFor: string | undefined
   /** The user for whom it runs, where another one owns the server. */
   readonly foreignUserId: string | undefined
-  /** The unpacked bundle that it runs. */
-  readonly bundle: FolderPlace | undefined
+  /** The unpacked program that it runs. */
+  readonly program: FolderPlace | undefined
 }
 
 /** The process table: the only place where servers' programs are started, awaited and killed. */
@@ -158,9 +158,10 @@ export class Children {
       startedAt,
       sandbox: confinement ? 'full' : 'off',
     }
-    const bundle = confinement?.bundle === undefined ? undefined : bundlePlace(confinement.ownerId, confinement.bundle)
+    const program =
+      confinement?.program === undefined ? undefined : programPlace(confinement.ownerId, confinement.program)
     const { foreignUserId } = spec
-    this.#running.set(pid, { child, info, confinedFor: confinement?.ownerId, foreignUserId, bundle })
+    this.#running.set(pid, { child, info, confinedFor: confinement?.ownerId, foreignUserId, program })
     this.#watchdog.add(pid)
     this.#table.add(pid, spec.serverId)
     return child
@@ -238,14 +239,14 @@ export class Children {
     })
   }
 
-  /** The unpacked bundles that processes run now. */
-  bundlePlaces(): readonly FolderPlace[] {
-    return [...this.#running.values()].flatMap(({ bundle }) => bundle ?? [])
+  /** The unpacked programs that processes run now. */
+  programPlaces(): readonly FolderPlace[] {
+    return [...this.#running.values()].flatMap(({ program }) => program ?? [])
   }
 
   /**
    * Deletes the folders of servers that were deleted while the hub did not run. `packaged`: those that may have packages of
-   * their own, which servers with a bundle had in earlier versions.
+   * their own, which servers with a stored program had in earlier versions.
    */
   keepFolders(places: readonly FolderPlace[], packaged: readonly FolderPlace[]): void {
     const { sandbox, log } = this.#options

@@ -2,8 +2,8 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Role } from '../../contract/records.ts'
 import { quoteName } from '../names.ts'
-import { BUNDLE_FOLDER, bundleOf } from './bundle.ts'
 import { envKeyForbidden } from './env-keys.ts'
+import { PROGRAM_FOLDER } from './programs.ts'
 
 /** The isolation of child processes that this machine supports, as probed at boot. */
 export type SandboxLevel = 'full' | 'uid' | 'none'
@@ -28,6 +28,8 @@ export interface SpawnPolicyInput {
   readonly grants: UserGrants
   /** The transport part of the server's configuration, variables filled in. */
   readonly config: JsonObject
+  /** True when it runs a program that a plugin stores. */
+  readonly stored: boolean
 }
 
 /** Settings for running the process. Outside the sandbox it shares the hub's network. */
@@ -41,12 +43,12 @@ export type SpawnVerdict =
  * `stdio_not_permitted`, `network_not_permitted`, `env_key_forbidden` or `cwd_forbidden`.
  */
 export function spawnPolicy(input: SpawnPolicyInput): SpawnVerdict {
-  const { policy, level, ownerRole, grants, config } = input
+  const { policy, level, ownerRole, grants, config, stored } = input
   if (policy === 'off') throw refused('STDIO_POLICY is "off": nobody may run commands')
   const admin = ownerRole === 'admin'
-  // The folder of a bundle is a path inside the sandbox.
-  if (admin && config.sandbox !== 'full' && bundleOf(config) === undefined) return { sandbox: 'off' }
-  if (!admin) refuseForbiddenKeys(config)
+  // The folder of a stored program is a path inside the sandbox.
+  if (admin && config.sandbox !== 'full' && !stored) return { sandbox: 'off' }
+  if (!admin) refuseForbiddenKeys(config, stored)
   const network = childNetwork(config)
   if (!admin && network !== 'none' && (network === 'host' || grants.network === 'none')) {
     const granted = grants.network === 'none' ? 'none' : `"${grants.network}"`
@@ -69,9 +71,9 @@ function childNetwork({ network }: JsonObject): ChildNetwork {
   return network === 'proxy' || network === 'host' ? network : 'none'
 }
 
-function refuseForbiddenKeys(config: JsonObject): void {
+function refuseForbiddenKeys(config: JsonObject, stored: boolean): void {
   const env = (config.env ?? {}) as JsonObject
-  const forbidden = Object.keys(env).filter(key => envKeyForbidden(key) && !leadsIntoBundle(key, config, env[key]))
+  const forbidden = Object.keys(env).filter(key => envKeyForbidden(key) && !(stored && leadsIntoProgram(key, env[key])))
   if (forbidden.length === 0) return
   const names = forbidden.slice(0, 10).map(quoteName).join(', ')
   throw new HubError('env_key_forbidden', `Only servers of administrators may set ${names} for a process`, {
@@ -79,10 +81,10 @@ function refuseForbiddenKeys(config: JsonObject): void {
   })
 }
 
-/** Bundles in Python carry the modules that they need, and name their folders so. */
-function leadsIntoBundle(key: string, config: JsonObject, value: unknown): boolean {
-  if (key !== 'PYTHONPATH' || bundleOf(config) === undefined || typeof value !== 'string') return false
-  return value.split(':').every(path => path.startsWith(`${BUNDLE_FOLDER}/`) && !path.split('/').includes('..'))
+/** Stored programs in Python carry the modules that they need, and name their folders so. */
+function leadsIntoProgram(key: string, value: unknown): boolean {
+  if (key !== 'PYTHONPATH' || typeof value !== 'string') return false
+  return value.split(':').every(path => path.startsWith(`${PROGRAM_FOLDER}/`) && !path.split('/').includes('..'))
 }
 
 /** The working directory inside the sandbox, checked by text; symbolic links that lead out are checked on the disk. */

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { TransportContribution } from '../../contract/points.ts'
+import { OpenPrograms } from './programs.ts'
 import { ANSWER_FIELDS, COMMON_FIELDS } from './server-table.ts'
 import { schemaFault } from './transport-schema.ts'
 
@@ -7,8 +8,10 @@ import { schemaFault } from './transport-schema.ts'
 export interface Transport {
   readonly name: string
   readonly label: string
-  /** JSON Schema of its own fields. */
+  /** JSON Schema of its own fields; of a process also of those that name stored programs. */
   readonly schema: JsonObject
+  /** The same for people: without fields of plugins that do not run, which servers keep from before. */
+  readonly shown: JsonObject
   /** The names of its own fields, in the order of the schema. */
   readonly fields: readonly string[]
   /** `process`: each connection starts a program; `remote`: it needs no process; `answers`: there is no MCP server behind it. */
@@ -21,12 +24,23 @@ export interface Transport {
 export interface Transports {
   of(name: string): Transport | undefined
   all(): readonly Transport[]
+  readonly programs: OpenPrograms
 }
 
 /** The plugin host adds transports as plugins contribute them; all code that needs a server's own fields reads them here. */
 export class OpenTransports implements Transports {
+  readonly programs: OpenPrograms
+  readonly #added = new Map<string, Omit<Transport, 'fields' | 'shown'>>()
   readonly #byName = new Map<string, Transport>()
   readonly #listeners: (() => void)[] = []
+
+  constructor(programs = new OpenPrograms()) {
+    this.programs = programs
+    programs.onChanged(() => {
+      for (const transport of this.#added.values()) if (transport.kind === 'process') this.#open(transport)
+    })
+  }
+
   of(name: string): Transport | undefined {
     return this.#byName.get(name)
   }
@@ -48,15 +62,27 @@ export class OpenTransports implements Transports {
     const fields = Object.keys(propertiesOf(schema))
     const taken = fields.find(field => COMMON_FIELDS.includes(field) || ANSWER_FIELDS.includes(field))
     if (taken !== undefined) refuse(`has a field "${taken}", which every server has`)
-    this.#byName.set(name, {
-      ...{ name, label, schema, fields, modern },
-      kind: kind === 'answers' ? 'answers' : child ? 'process' : 'remote',
-    })
+    const added = {
+      ...{ name, label, schema, modern },
+      kind: kind === 'answers' ? ('answers' as const) : child ? ('process' as const) : ('remote' as const),
+    }
+    this.#added.set(name, added)
+    this.#open(added)
     for (const listener of this.#listeners) listener()
   }
 
   remove(name: string): void {
     this.#byName.delete(name)
+    this.#added.delete(name)
+  }
+
+  #open(added: Omit<Transport, 'fields' | 'shown'>): void {
+    const { schema: own, kind, name } = added
+    const [schema, shown] = (['all', 'running'] as const).map(which => {
+      const more = kind === 'process' ? this.programs.schemas(which) : {}
+      return Object.keys(more).length === 0 ? own : { ...own, properties: { ...propertiesOf(own), ...more } }
+    }) as [JsonObject, JsonObject]
+    this.#byName.set(name, { ...added, schema, shown, fields: Object.keys(propertiesOf(schema)) })
   }
 
   /** Calls back whenever one was added. */

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import { propertiesOf, type Transports, transportFields } from '../../domain/server/transports.ts'
+import { propertiesOf, type Transports } from '../../domain/server/transports.ts'
 
 /** Marks a schema of the API to which the document adds the fields of the transports. */
 export const TRANSPORT_FIELDS = 'x-transport-fields'
@@ -7,7 +7,7 @@ export const TRANSPORT_FIELDS = 'x-transport-fields'
 /** The schema of each transport's own fields, by the name that the document gives it. */
 export function transportSchemas(transports: Transports): Readonly<Record<string, JsonObject>> {
   return Object.fromEntries(
-    transports.all().map(({ name, label, schema: { $schema: _, ...schema } }) => {
+    transports.all().map(({ name, label, shown: { $schema: _, ...schema } }) => {
       return [`Transport.${name}`, { title: label, ...schema }]
     }),
   )
@@ -15,7 +15,8 @@ export function transportSchemas(transports: Transports): Readonly<Record<string
 
 /** The function that adds the fields of the transports to every marked schema of a part of the document. */
 export function transportFieldsAdder(transports: Transports): (part: JsonObject) => JsonObject {
-  const fields = Object.fromEntries(transportFields(transports).map(name => [name, fieldOf(transports, name)]))
+  const names = new Set(transports.all().flatMap(({ shown }) => Object.keys(propertiesOf(shown))))
+  const fields = Object.fromEntries([...names].map(name => [name, fieldOf(transports, name)]))
   return part => walk(part, fields) as JsonObject
 }
 
@@ -31,8 +32,8 @@ function walk(value: JsonValue, fields: JsonObject): JsonValue {
 
 /** The schema of a field: every one that a transport has for it. */
 function fieldOf(transports: Transports, field: string): JsonValue {
-  const texts = transports.all().flatMap(({ schema }) => {
-    const part = propertiesOf(schema)[field]
+  const texts = transports.all().flatMap(({ shown }) => {
+    const part = propertiesOf(shown)[field]
     return part ? [JSON.stringify(part)] : []
   })
   const schemas = [...new Set(texts)].map(text => JSON.parse(text) as JsonObject)

@@ -1,7 +1,6 @@
 import type { Alerts } from '../../alerts/create.ts'
 import type { Assistant } from '../../assistant/create.ts'
 import type { LiveCredentials } from '../../auth/live-credentials.ts'
-import type { Bundles } from '../../bundles/create.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import type { Dashboards } from '../../dashboards/dashboards.ts'
 import type { Transports } from '../../domain/server/transports.ts'
@@ -37,7 +36,6 @@ import { performanceRoutes } from './monitoring/performance.ts'
 import { type ResourcesDeps, resourceUsageRoutes } from './monitoring/resources.ts'
 import { type ServerHealthDeps, serverHealthRoutes } from './monitoring/server-health.ts'
 import { backupRoutes } from './moving/backup.ts'
-import { bundleRoutes } from './moving/bundles.ts'
 import { type ExportRoutesDeps, exportRoutes as movingOutRoutes } from './moving/export.ts'
 import { type ImportRoutesDeps, importRoutes } from './moving/imports.ts'
 import { serverControlRoutes } from './servers/server-control.ts'
@@ -62,7 +60,6 @@ export interface ResourceRoutesDeps
   readonly dashboards: Dashboards
   readonly assistant: Assistant
   readonly templates: NonNullable<ServerViewDeps['templates']>
-  readonly bundles: Bundles
   readonly backups: BackupDownloads
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>
@@ -107,7 +104,6 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...backupRoutes(deps),
     ...importRoutes(deps),
     ...movingOutRoutes(deps),
-    ...bundleRoutes(deps),
     ...alertRoutes(deps),
     ...assistantRoutes(deps),
     ...logSearchRoutes(deps),

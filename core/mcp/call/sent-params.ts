@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../contract/json.ts'
-import type { CallTrace } from '../../contract/points.ts'
 import { upstreamName } from '../../domain/tools/catalog-item.ts'
 import { shapeArguments } from '../../domain/tools/tool-shape.ts'
+import type { CallTrace } from '../../features/tracing.ts'
 import { CHAIN_HEADER } from '../../secrets/hub-marks.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import type { Target } from '../scope/merge.ts'

@@ -3,7 +3,7 @@ import { StartError } from '../../config/start-error.ts'
 import { faultWords } from '../../domain/fault-words.ts'
 import { schemaNames } from '../../store/migrate.ts'
 import type { DialectName, Store } from '../../store/open.ts'
-import { dropPluginTables } from '../../store/rows/plugin-rows.ts'
+import { dropPluginTables, readPluginRows } from '../../store/rows/plugin-rows.ts'
 import { insertRows, readRows, type StoredRow } from '../../store/rows/rows.ts'
 import { BACKED_UP, NOT_BACKED_UP } from '../../store/rows/tables.ts'
 import { openScratch, type Scratch } from '../../store/scratch.ts'
@@ -105,9 +105,28 @@ export async function restoreRows(store: Store, { scratch }: ReadBackup): Promis
   await write(store, async trx => {
     await removeAll(trx, store.dialect)
     for await (const { table, rows } of readRows(scratch.db)) await insertRows(trx, table, rows)
+    await restorePluginRows(trx, scratch.db)
     // An earlier token could belong to somebody who had other rights then.
     await trx.updateTable('user').set({ token_epoch: sql<number>`token_epoch + 1` }).execute()
   })
+}
+
+/**
+ * Rows of tables that are a plugin's now, and were the hub's own when the backup was made: they wait like all others of plugins,
+ * which a backup holds as waiting rows.
+ */
+async function restorePluginRows(trx: Writer, from: Reader): Promise<void> {
+  const waiting = await trx.selectFrom('waiting_row').select('table_name').distinct().execute()
+  const known = new Set(waiting.map(({ table_name: table }) => table))
+  for await (const rows of readPluginRows(from, 'sqlite')) {
+    const added = rows.filter(({ table_name: table }) => !known.has(table))
+    if (added.length > 0)
+      await insertRows(
+        trx,
+        'waiting_row',
+        added.map(row => ({ ...row })),
+      )
+  }
 }
 
 /** Empties all tables. Those of plugins go: they are made again when their plugins start. */

@@ -3,8 +3,8 @@ import type { SwitchedText } from '../../config/client-file/switched-off.ts'
 import { JSON_CHARACTERS, type TextFormat } from '../../config/import-text.ts'
 import type { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import type { ImportSource } from '../../contract/points.ts'
 import { validationError } from '../../domain/validation-error.ts'
+import type { ImportSource } from '../../features/imports.ts'
 
 /** The servers that are switched off in the file of an import: all that it takes over, or those at these pointers. */
 export type SwitchOff = boolean | readonly string[]

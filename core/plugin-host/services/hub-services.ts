@@ -1,5 +1,6 @@
 import { personOf } from '../../auth/second-factors.ts'
 import type { Upstreams } from '../../connections/api.ts'
+import { isInside } from '../../connections/sandbox/command.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { GuardedDial, GuardedFetch } from '../../contract/fetch.ts'
 import type {
@@ -67,6 +68,8 @@ export function pluginServers({ registry, upstreams, templates }: HubParts, plug
     async check(actor, body, ref) {
       await servers.draft(actor, body, ref)
     },
+    running: (field, program, ownerId) => servers.running(field, program, ownerId),
+    hasProgram: isInside,
     body: record => servers.publicBody(record),
     view: (actor, record) =>
       serverView(
@@ -117,7 +120,8 @@ function noteFor({ audit }: HubParts['registry'], { name: plugin }: ServedPlugin
 
 /** Audit records of a plugin. */
 export function pluginAudit({ registry: { audit } }: HubParts, { name }: ServedPlugin): PluginAudit {
-  return (actor, word, target, ownerId) => audit.record(actor, { action: `${name}.${word}`, target, ownerId })
+  return (actor, word, target, ownerId, said) =>
+    audit.record(actor, { action: `${name}.${word}`, target, ownerId, ...said })
 }
 
 /** Work that is shown before it is done. What was made has audit records that name the plugin. */

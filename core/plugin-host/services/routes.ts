@@ -13,6 +13,8 @@ import { check, closed } from '../../http/validate.ts'
 /** A route of a plugin: its description, and its handler. */
 export interface OpenRoute {
   readonly described: DescribedRoute
+  /** The error for a raw body that is too long. */
+  readonly tooLarge?: () => HubError
   /** Checks the fields of a request, and answers it. */
   handle(request: RawRouteRequest, signal: AbortSignal): Promise<RouteAnswer>
 }
@@ -50,6 +52,7 @@ export function openRoute(route: AnyRoute): OpenRoute {
   const options = { bodyLimit, rawBody, timeoutMs, audit, whole, ownCredential, ownLimit, anyQuery, tag }
   const given = Object.entries(options).filter(([, value]) => value !== undefined)
   return {
+    ...(route.tooLarge ? { tooLarge: route.tooLarge } : {}),
     described: {
       ...{ method, path, access, summary, ...schemas },
       answers: Object.fromEntries(answers),

@@ -24,7 +24,7 @@ const REFERRED: ReadonlySet<string> = new Set(['user', 'server', 'server_group']
 const ON_DELETE: ReadonlySet<string | undefined> = new Set(['cascade', 'set null'])
 /** Functions that read nothing but their arguments. */
 const FUNCTIONS: ReadonlySet<string> = new Set(
-  'count sum min max avg coalesce lower upper length abs round nullif substr trim replace'.split(' '),
+  'count sum min max avg coalesce lower upper length octet_length abs round nullif substr trim replace'.split(' '),
 )
 const TABLE_NAME = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/
 const DATA_TYPE = /^[a-z]+(?: [a-z]+)*(?: ?\(\d+(?:, ?\d+)?\))?$/

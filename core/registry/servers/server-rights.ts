@@ -40,7 +40,7 @@ export function checkServerRights(
 }
 
 function checkProcess(
-  deps: Pick<RegistryDeps, 'stdio' | 'leavesWorkFolder'>,
+  deps: Pick<RegistryDeps, 'stdio' | 'leavesWorkFolder' | 'transports'>,
   { id, role, grants }: Pick<Owner, 'id' | 'role' | 'grants'>,
   filled: JsonObject,
   stored: StoredServer | undefined,
@@ -49,7 +49,8 @@ function checkProcess(
   if (role !== 'admin' && filled.sandbox === 'off' && !stored?.unchanged) {
     throw new HubError('field_forbidden', 'Only servers of administrators run with sandbox "off"')
   }
-  const verdict = spawnPolicy({ ...deps.stdio(), ownerRole: role, grants, config: filled })
+  const isStored = deps.transports.programs.of(filled) !== undefined
+  const verdict = spawnPolicy({ ...deps.stdio(), ownerRole: role, grants, config: filled, stored: isStored })
   if (verdict.sandbox === 'off' || !stored) return
   if (deps.leavesWorkFolder?.(id, stored.id, verdict.cwd)) throw cwdForbidden(String(filled.cwd))
 }

@@ -48,13 +48,14 @@ import {
   reviewRequired,
   settingsAwaitingReview,
 } from './held-rights.ts'
+import { serversRunning } from './program-uses.ts'
 import { checkSave } from './save-rights.ts'
-import { requireBundle } from './server-bundle.ts'
 import { type Draft, refuseMovedServer, validateBody } from './server-draft.ts'
 import { nameTaken, ownerDisabled } from './server-errors.ts'
 import { emitServerEvent } from './server-events.ts'
 import { findingOf, withFinding } from './server-form.ts'
 import { patchedBody } from './server-patch.ts'
+import { requireProgram } from './server-program.ts'
 import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
 import { changedFields, fileBody, mapSecrets, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
@@ -98,12 +99,12 @@ export class Servers implements ServerRegistry {
     const wanted = held.awaitsReview ? settingsAwaitingReview(draft.settings) : draft.settings
     const rights = cappedRights(owner, authorCap(actor, owner))
     checkServerRights(this.#deps, rights, draft.settings.transport, fullyFilled(draft))
+    await requireProgram(this.#deps.transports.programs, owner.id, draft.settings)
     const id = randomUUID()
     const settings = sealSettings(this.#deps.sealer, { ownerId: owner.id, id }, wanted, undefined)
     const at = timestamp(this.#deps)
     return this.#write(draft, owner, async (trx, after) => {
       await checkServerQuota(trx, rights, settings, undefined)
-      await requireBundle(trx, owner.id, settings)
       const columns = serverColumns(settings, { template })
       await checkServerBytes(trx, owner, serverBytes(columns))
       await trx
@@ -212,7 +213,7 @@ export class Servers implements ServerRegistry {
     if (stored) refuseMovedServer(this.#deps, actor, owner, draft, stored)
     const settings = { ...draft.settings, config: draft.filled }
     checkServerRights(this.#deps, owner, settings.transport, fullyFilled(draft))
-    await read(this.#deps.store, db => requireBundle(db, owner.id, draft.settings, stored?.settings))
+    await requireProgram(this.#deps.transports.programs, owner.id, draft.settings, stored?.settings)
     const secrets = secretValues([draft.settings, settings])
     const { document } = draft
     const asStored = { ...settings, config: draft.settings.config }
@@ -220,6 +221,10 @@ export class Servers implements ServerRegistry {
       document ? document.content : this.#readDocument(row?.id ?? '', sha256),
     )
     return { ...effective, secrets, ...(cap === undefined ? {} : { rightsCap: cap }) }
+  }
+
+  running(field: string, program: string, ownerId?: string): Promise<readonly string[]> {
+    return read(this.#deps.store, db => serversRunning(db, field, program, ownerId))
   }
 
   async document(actor: Actor, ref: Ref): Promise<DocumentParts | undefined> {
@@ -266,6 +271,7 @@ export class Servers implements ServerRegistry {
     const kept = heldAfterSave(actor, row, owner, draft)
     const wanted = moved && kept.awaitsReview ? settingsAwaitingReview(draft.settings) : draft.settings
     if (kept.awaitsReview && wanted.enabled) throw reviewRequired(before.name)
+    await requireProgram(this.#deps.transports.programs, owner.id, draft.settings, before)
     const settings = sealSettings(sealer, place, wanted, moved ? undefined : before)
     const changed = [...changedFields(before, settings), ...(moved ? ['owner'] : [])]
     const held = reconfigures(changed) ? heldByAuthor(actor, owner, kept) : kept
@@ -279,7 +285,6 @@ export class Servers implements ServerRegistry {
 
     return this.#write(draft, owner, async (trx, after) => {
       await checkServerQuota(trx, cappedRights(owner, authorCap(actor, owner)), settings, before)
-      await requireBundle(trx, owner.id, settings, before)
       const columns = serverColumns(settings, { ...storedOrigin(row), ...(template ? { template } : {}) })
       const freed = owner.id === row.owner_id ? serverBytes(row) : undefined
       await checkServerBytes(trx, owner, serverBytes(columns), freed)

@@ -10,6 +10,8 @@ type Engine = 'sqlite' | 'postgres'
 type WaitingRow = WaitingRowTable
 
 const PAGE = 200
+/** Rows of a table with bytes, each of which may have a MiB. */
+const PAGE_OF_BYTES = 4
 /** Name of the column with a row's place, beside the row's own. */
 const PLACE = 'patchbay__place'
 
@@ -19,10 +21,11 @@ const PLACE = 'patchbay__place'
  */
 export async function* readPluginRows(db: Reader, engine: Engine): AsyncGenerator<readonly WaitingRow[]> {
   for (const table of await pluginTables(db, engine)) {
+    const limit = pageFor(await typesOf(db, table))
     let position = 0
     let after: unknown
     for (;;) {
-      const rows = await pageOf(db, engine, table, after)
+      const rows = await pageOf(db, engine, table, after, limit)
       if (rows.length === 0) break
       after = rows.at(-1)?.[PLACE]
       yield rows.map(({ [PLACE]: _, ...row }) => {
@@ -73,7 +76,7 @@ export class WaitingRows {
       const types = await typesOf(this.#trx, table)
       let after = 0
       for (;;) {
-        const found = await this.#read(table, after, PAGE)
+        const found = await this.#read(table, after, pageFor(types))
         if (found.length === 0) break
         after = found.at(-1)?.position ?? after
         dropped += await this.#insert(
@@ -156,16 +159,26 @@ async function referred(db: Reader, engine: Engine, table: string): Promise<read
   return (await query.execute(db)).rows.map(({ name }) => name.replaceAll('"', ''))
 }
 
-async function pageOf(db: Reader, engine: Engine, table: string, after: unknown): Promise<readonly StoredRow[]> {
+async function pageOf(
+  db: Reader,
+  engine: Engine,
+  table: string,
+  after: unknown,
+  limit: number,
+): Promise<readonly StoredRow[]> {
   const place = engine === 'sqlite' ? sql`_rowid_` : sql`ctid`
   const shown = engine === 'sqlite' ? place : sql`ctid::text`
   const last = engine === 'sqlite' ? sql`${after}` : sql`${after}::tid`
   const from = after === undefined ? sql`` : sql`where ${place} > ${last}`
   const { rows } =
-    await sql<StoredRow>`select ${shown} as ${sql.ref(PLACE)}, * from ${sql.table(table)} ${from} order by ${place} limit ${PAGE}`.execute(
+    await sql<StoredRow>`select ${shown} as ${sql.ref(PLACE)}, * from ${sql.table(table)} ${from} order by ${place} limit ${limit}`.execute(
       db,
     )
   return rows
+}
+
+function pageFor(types: Readonly<Record<string, string>>): number {
+  return Object.values(types).some(type => type === 'blob' || type === 'bytea') ? PAGE_OF_BYTES : PAGE
 }
 
 async function typesOf(db: Reader, table: string): Promise<Readonly<Record<string, string>>> {

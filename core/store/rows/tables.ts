@@ -29,16 +29,13 @@ export const BACKED_UP: readonly StoredTable[] = [
   { name: 'group_lost_member', key: ['group_id', 'server_name'] },
   { name: 'group_former_path', key: ['group_id', 'path_key'] },
   { name: 'import_run', key: ['id'], ownedBy: 'owner_id' },
-  { name: 'bundle', key: ['sha256'] },
-  { name: 'bundle_owner', key: ['sha256', 'owner_id'], ownedBy: 'owner_id' },
-  { name: 'bundle_part', key: ['sha256', 'part'], page: 4, content: true },
   { name: 'owned_setting', key: ['id'], page: 20 },
   { name: 'alert_silence', key: ['id'], ownedBy: 'owner_id' },
   { name: 'alert_instance', key: ['rule_id', 'subject'] },
   { name: 'alert_incident', key: ['id'] },
   { name: 'alert_delivery', key: ['id'] },
   { name: 'audit', key: ['id'], numbered: 'id' },
-  { name: 'waiting_row', key: ['table_name', 'position'] },
+  { name: 'waiting_row', key: ['table_name', 'position'], page: 20 },
 ]
 
 /**

@@ -1,13 +1,7 @@
 import { createHash } from 'node:crypto'
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
-import {
-  type GrantedCredential,
-  type GrantScope,
-  HubError,
-  type PluginPeople,
-  type TokenVerifier,
-  type VerifiedToken,
-} from 'patchbay/contract'
+import { type GrantScope, HubError, type PluginPeople } from 'patchbay/contract'
+import type { GrantedCredential, TokenVerifier, VerifiedToken } from 'patchbay/features'
 import { shownName } from '../clients.ts'
 import { scopesOf } from '../tables.ts'
 import type { ExternalAccount, ExternalAccounts } from '../types.ts'

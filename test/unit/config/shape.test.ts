@@ -253,8 +253,7 @@ describe('readSettings()', () => {
     const schemas = [stdioTransport.configSchema, REMOTE_CONFIG_SCHEMA, openapiTransport.configSchema].map(schema =>
       Object.keys(schema.properties as JsonObject),
     )
-    // A bundle is uploaded: a file cannot name one.
-    for (const field of new Set(schemas.flat()).difference(new Set(['bundle']))) {
+    for (const field of new Set(schemas.flat())) {
       const { file } = read(JSON.stringify({ mcpServers: { n: { [field]: field === 'args' ? [] : { a: 'x' } } } }))
       expect(file.servers[0]?.body).toHaveProperty(field)
     }

@@ -80,7 +80,7 @@ export async function startHttp(
   const http = createHttp({
     transports: bundledTransports(),
     bodyParser,
-    bundles: { list: async () => [] },
+    limitUses: () => new Map(),
     customMetrics: { list: () => [] },
     consoleFolder: join(import.meta.dir, 'no-console'),
     pluginRoutes: {

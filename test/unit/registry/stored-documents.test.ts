@@ -127,9 +127,6 @@ describe('an inline document', () => {
     const earlier = JSON.parse(config) as JsonObject
     const inline = JSON.stringify({ ...earlier, config: { openapi: { schema: document } } })
     for (const table of [
-      'bundle_part',
-      'bundle_owner',
-      'bundle',
       'import_run',
       'group_former_path',
       'alert_delivery',
@@ -139,6 +136,7 @@ describe('an inline document', () => {
       'owned_setting',
       'sign_in',
       'reset_link',
+      ...['parts', 'owners', 'files', 'migration'].map(name => `plugin_bundles__${name}`),
     ])
       await db.schema.dropTable(table).execute()
     await db.schema.dropTable('waiting_row').execute()

@@ -9,12 +9,13 @@ import type {
 import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../core/contract/json.ts'
 import type { PluginContext } from '../../../core/contract/plugin.ts'
-import type { ClientConfig, McpMiddleware } from '../../../core/contract/points.ts'
+import type { McpMiddleware } from '../../../core/contract/points.ts'
 import type { GroupRecord, Role, ServerRecord, UserActor } from '../../../core/contract/records.ts'
 import { LongText } from '../../../core/domain/json/long-text.ts'
 import type { ServerStatus } from '../../../core/domain/server/status.ts'
 import { catalogItem } from '../../../core/domain/tools/catalog-item.ts'
 import { EventBus } from '../../../core/events/bus.ts'
+import type { ClientConfig } from '../../../core/features/clients.ts'
 import type { Method, Reply, Route } from '../../../core/http/route.ts'
 import { type ResourceRoutesDeps, resourceRoutes } from '../../../core/http/routes/all.ts'
 import type { McpEndpoint } from '../../../core/mcp/api.ts'
@@ -172,7 +173,6 @@ export class World {
         channelCounts: async () => new Map(),
       } as unknown as ResourceRoutesDeps['alerts'],
       templates: () => undefined,
-      bundles: {} as unknown as ResourceRoutesDeps['bundles'],
       exports: { make: async () => new LongText([Buffer.from('{}')]) },
       importSources: () => new Map(),
       imports: {} as unknown as ResourceRoutesDeps['imports'],

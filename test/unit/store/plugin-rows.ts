@@ -67,7 +67,8 @@ export async function moved(from: Store, to: Store): Promise<void> {
   await migrateOwn('books', BOTH, to)
   await ownTables<Shelves>('books', to).write(db => db.insertInto('shelf').values({ id: 'old', title: null }).execute())
   const copied = await copyStore(from, to)
-  expect(copied.waiting_row).toMatchObject({ rows: BOOKS + 2 })
+  // One more is the migration that the hub made for the tables of bundles.
+  expect(copied.waiting_row).toMatchObject({ rows: BOOKS + 3 })
   const names = (await to.db.introspection.getTables()).map(({ name }) => name)
   expect(names.filter(name => name.startsWith('plugin_books'))).toEqual([])
 
@@ -84,7 +85,8 @@ export async function moved(from: Store, to: Store): Promise<void> {
     ...{ id: 'b449', shelf_id: 's', user_id: 'ada', cover: [0, 255, 449 % 256], lent: true, pages: 898 },
   })
   expect(await found.read(db => db.selectFrom('shelf').selectAll().execute())).toEqual([{ id: 's', title: '上 "層"' }])
-  expect(await to.db.selectFrom('waiting_row').selectAll().execute()).toEqual([])
+  const waiting = to.db.selectFrom('waiting_row').selectAll().where('table_name', 'like', 'plugin_books%')
+  expect(await waiting.execute()).toEqual([])
   // A second start changes nothing.
   await migrateOwn('books', BOTH, to, rows => lost.push(rows))
   expect(lost).toEqual([1])

@@ -71,13 +71,15 @@ export class PbPageAddServer extends PbPage {
 
   override content(): unknown {
     if (this.switched) return html`<pb-switched-file .file=${this.switched}></pb-switched-file>`
-    const way = this.view('way') ?? 'paste'
+    const asked = this.view('way') ?? 'paste'
+    const takesBundles = pluginPages.has('bundles')
+    const way = asked === 'bundle' && !takesBundles ? 'paste' : asked
     const ways = [
       { id: 'paste', label: t('Paste') },
       { id: 'program', label: t('Program') },
       { id: 'url', label: t('URL') },
       { id: 'openapi', label: 'OpenAPI' },
-      { id: 'bundle', label: t('Bundle') },
+      ...(takesBundles ? [{ id: 'bundle', label: t('Bundle') }] : []),
       ...(pluginPages.has('market') ? [{ id: 'market', label: t('From the market') }] : []),
     ]
     const link = (id: string): string =>

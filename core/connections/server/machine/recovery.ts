@@ -24,6 +24,7 @@ const FINAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'env_key_forbidden',
   'cwd_forbidden',
   'transport_unavailable',
+  'program_unavailable',
   'loop_detected',
   'quarantined',
 ])

@@ -1,5 +1,5 @@
-import type { ClientConfig, EndpointInfo } from '../../../contract/points.ts'
 import { validationError } from '../../../domain/validation-error.ts'
+import type { ClientConfig, EndpointInfo } from '../../../features/clients.ts'
 
 /** Configuration that a user adds to a client to connect it to a group. */
 export interface ClientConfigText {

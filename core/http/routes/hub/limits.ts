@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
 import type { Assistant } from '../../../assistant/create.ts'
 import type { SignIns } from '../../../auth/sign-ins.ts'
-import type { Bundles } from '../../../bundles/create.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Upstreams } from '../../../connections/api.ts'
+import type { LimitUse } from '../../../contract/programs.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import type { Dashboards } from '../../../dashboards/dashboards.ts'
 import { HOSTED_KEY_PREFIX, readHeaderConsents } from '../../../domain/server/header-consents.ts'
@@ -21,13 +21,14 @@ export interface LimitRoutesDeps {
   readonly alerts: Pick<Alerts, 'usage'>
   readonly dashboards: Pick<Dashboards, 'count'>
   readonly assistant: Pick<Assistant, 'count'>
-  readonly bundles: Pick<Bundles, 'list'>
   readonly customMetrics: Pick<CustomMetrics, 'list'>
   readonly upstreams: Pick<Upstreams, 'processesOf' | 'foreignProcessesOf' | 'isolatedThreadsOf' | 'catalogBytesOf'>
   /** Streams that a user has open at `/api/stream`. */
   readonly liveStreams: (userId: string) => number
   /** Limits of plugins that run, by plugin. */
   readonly pluginLimits: () => Readonly<Record<string, Readonly<Record<string, number>>>>
+  /** The use of these limits, by plugin. */
+  readonly limitUses: () => ReadonlyMap<string, LimitUse>
 }
 
 type LimitName = keyof typeof LIMITS
@@ -58,7 +59,7 @@ export function limitRoutes(deps: LimitRoutesDeps): Route[] {
       tag: 'health',
       responses: { 200: { description: 'All limits', schema: z.object({ items: z.array(limit) }), example } },
       async handle({ actor }) {
-        return { body: { items: [...limitItems(await usage(deps, actor)), ...pluginItems(deps.pluginLimits())] } }
+        return { body: { items: [...limitItems(await usage(deps, actor)), ...(await pluginItems(deps, actor))] } }
       },
     }),
   ]
@@ -74,10 +75,16 @@ export function limitItems(used: Usage) {
   })
 }
 
-function pluginItems(limits: ReturnType<LimitRoutesDeps['pluginLimits']>) {
-  return Object.entries(limits).flatMap(([plugin, numbers]) =>
-    Object.entries(numbers).map(([name, value]) => ({ name, plugin, value, unit: unitOf(name) })),
-  )
+async function pluginItems({ pluginLimits, limitUses }: LimitRoutesDeps, actor: UserActor) {
+  const uses = limitUses()
+  const items = Object.entries(pluginLimits()).map(async ([plugin, numbers]) => {
+    const used = (await uses.get(plugin)?.of(actor)) ?? {}
+    return Object.entries(numbers).map(([name, value]) => {
+      const count = used[name]
+      return { name, plugin, value, unit: unitOf(name), ...(count === undefined ? {} : { used: count }) }
+    })
+  })
+  return (await Promise.all(items)).flat()
 }
 
 function unitOf(name: string): 'bytes' | 'ms' | 'count' {
@@ -86,27 +93,23 @@ function unitOf(name: string): 'bytes' | 'ms' | 'count' {
 }
 
 async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
-  const { registry, mcp, alerts, dashboards, assistant, bundles, upstreams, liveStreams } = deps
-  const [servers, groups, keys, hosted, settings, stored, ofAlerts, ownDashboards, endpoints, kept] = await Promise.all(
-    [
-      registry.servers.list(actor, { scope: 'mine' }),
-      registry.groups.list(actor, { scope: 'mine' }),
-      registry.keys.list(actor),
-      registry.settings.userSecretTimes(actor.userId, HOSTED_KEY_PREFIX),
-      registry.settings.user(actor.userId),
-      registry.settings.storedBytes(actor.userId),
-      alerts.usage(actor),
-      dashboards.count(actor),
-      assistant.count(actor),
-      bundles.list(actor),
-    ],
-  )
+  const { registry, mcp, alerts, dashboards, assistant, upstreams, liveStreams } = deps
+  const [servers, groups, keys, hosted, settings, stored, ofAlerts, ownDashboards, endpoints] = await Promise.all([
+    registry.servers.list(actor, { scope: 'mine' }),
+    registry.groups.list(actor, { scope: 'mine' }),
+    registry.keys.list(actor),
+    registry.settings.userSecretTimes(actor.userId, HOSTED_KEY_PREFIX),
+    registry.settings.user(actor.userId),
+    registry.settings.storedBytes(actor.userId),
+    alerts.usage(actor),
+    dashboards.count(actor),
+    assistant.count(actor),
+  ])
   const user = await registry.users.byId(actor.userId)
   const switchedOn = servers.filter(server => server.transport === 'stdio' && server.enabled).length
   return {
     serversPerUser: servers.length,
     storedBytesPerUser: stored.total,
-    diskBytesPerUser: stored.disk,
     serverConfigBytesPerUser: stored.config,
     catalogBytesPerUser: upstreams.catalogBytesOf(actor.userId),
     groupsPerUser: groups.length,
@@ -122,7 +125,6 @@ async function usage(deps: LimitRoutesDeps, actor: UserActor): Promise<Usage> {
     ...ofAlerts,
     dashboardsPerUser: ownDashboards,
     assistantEndpointsPerUser: endpoints,
-    bundlesPerUser: kept.length,
     customMetricSeriesPerUser: deps.customMetrics.list(actor.userId).length,
     signInsPerUser: user ? (await deps.signIns.list(user)).length : 0,
   }

@@ -1,7 +1,7 @@
-import type { FieldCode } from '../../../../core/contract/errors.ts'
+import type { FieldCode, FieldCodes } from '../../../../core/contract/errors.ts'
 
 /** Errors of fields in Chinese, by code. `{detail}`: the hub's own sentence with the expected value. */
-export const fields: Readonly<Record<FieldCode, string>> = {
+export const fields: Readonly<Record<Exclude<FieldCode, keyof FieldCodes>, string>> = {
   required: '必填',
   type: '类型不符（{detail}）',
   enum: '不是允许的值（{detail}）',
@@ -15,7 +15,6 @@ export const fields: Readonly<Record<FieldCode, string>> = {
   ambiguous: '在两处给了不同的值（{detail}）',
   name_invalid: '名称含有不允许的字符（{detail}）',
   name_reserved: '此名称由 hub 保留',
-  bundle_missing: '服务器的所有者没有此扩展包',
   import_invalid: '无法作为服务器读取（{detail}）',
   transport_missing: '缺少命令或网址，无从连接',
   transport_ambiguous: '与其他字段属于不同的传输方式（{detail}）',

@@ -1,5 +1,17 @@
-import type { AuditedRequest, Person } from './hub-services.ts'
-import type { Role, UserActor } from './records.ts'
+import type { AuditedRequest, Person } from '../contract/hub-services.ts'
+import type { Role, UserActor } from '../contract/records.ts'
+
+declare module '../contract/points.ts' {
+  interface ExtensionPoints {
+    secondFactor: SecondFactor
+  }
+}
+
+declare module '../contract/plugin.ts' {
+  interface PluginContext<Config> {
+    readonly signIns: PluginSignIns
+  }
+}
 
 /** The reason why a user must prove who it is. */
 export type ProofPurpose = 'sign-in' | 'reset' | 'reauth'

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { MANIFEST, sendBundle } from '../support/bundle.ts'
-import { type Client, type Hub, startHub } from '../support/hub.ts'
-import { mainThreadMs } from '../support/work.ts'
-import { zipOf } from '../support/zip.ts'
+import { MANIFEST, sendBundle } from '../../support/bundle.ts'
+import { type Client, type Hub, startHub } from '../../support/hub.ts'
+import { mainThreadMs } from '../../support/work.ts'
+import { zipOf } from '../../support/zip.ts'
 
 const PAIRS = 3
 const BUNDLE_BYTES = 4 * 1024 * 1024

@@ -8,11 +8,10 @@ import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { signMcpbFile } from '@anthropic-ai/mcpb'
-import { LIMITS } from '../../core/config/limits.ts'
-import { MANIFEST, packed, sendBundle } from '../support/bundle.ts'
-import { extent } from '../support/extent.ts'
-import { type Client, type Hub, send, startHub } from '../support/hub.ts'
-import { type ZipEntry, zipOf } from '../support/zip.ts'
+import { MANIFEST, packed, sendBundle } from '../../support/bundle.ts'
+import { extent } from '../../support/extent.ts'
+import { type Client, type Hub, send, startHub } from '../../support/hub.ts'
+import { type ZipEntry, zipOf } from '../../support/zip.ts'
 
 let hub: Hub
 let ada: Client
@@ -106,7 +105,8 @@ const heavy = (mib: number, files = 1): ZipEntry[] =>
 /** This many MiB that cannot be compressed, which keep an archive below the usual ratio. */
 const padding = (mib: number): ZipEntry => ({ name: 'padding', content: randomBytes(mib * MIB), method: 0 })
 
-const used = async (client: Client, limit: keyof typeof LIMITS): Promise<number> =>
+const DISK_BYTES = 1_024 * MIB
+const used = async (client: Client, limit: string): Promise<number> =>
   (await client.ok('GET', '/api/limits')).items.find((one: { name: string }) => one.name === limit).used
 
 function change(sql: string): void {
@@ -146,17 +146,17 @@ describe('bytes of a bundle and its files count for its sender', () => {
     for (let version = 0; version < all; version += 1)
       expect((await sendBundle(ada, large(version, extent(2, 24), extent(1, 3)))).status).toBe(201)
     // Reading a GiB takes seconds: the suite has one bundle in place of four of the largest.
-    if (all === 1) change(`update bundle set unpacked_bytes = ${990 * MIB}`)
+    if (all === 1) change(`update plugin_bundles__files set unpacked_bytes = ${990 * MIB}`)
     const before = await used(ada, 'diskBytesPerUser')
     const refused = await sendBundle(ada, zipOf([...heavy(10, 8), manifest, padding(1)]))
     expect([refused.status, refused.json.code]).toEqual([409, 'quota_stored_bytes'])
-    expect(refused.json.detail).toContain(`${LIMITS.diskBytesPerUser} bytes, packed and unpacked (diskBytesPerUser)`)
+    expect(refused.json.detail).toContain(`${DISK_BYTES} bytes, packed and unpacked (diskBytesPerUser)`)
     expect(refused.json.hint).toContain('bundles')
     // The packed bytes alone.
     expect((await sendBundle(ada, zipOf([manifest, padding(34)]))).json.code).toBe('quota_stored_bytes')
     expect(await used(ada, 'diskBytesPerUser')).toBe(before)
     const db = new Database(join(hub.dataDir, 'patchbay.db'), { readonly: true })
-    expect(db.query('select count(distinct sha256) as count from bundle_part').get()).toEqual({ count: all })
+    expect(db.query('select count(distinct sha256) as count from plugin_bundles__parts').get()).toEqual({ count: all })
     db.close()
     for (const { bundleId } of (await ada.ok('GET', '/api/bundles')).items)
       await ada.ok('DELETE', `/api/bundles/${bundleId}`)
@@ -281,10 +281,12 @@ test('a user has ten bundles, and the same file is one of them', async () => {
 test('parts of a bundle that a killed hub left are removed at the next start, and whole bundles stay', async () => {
   const { json } = await sendBundle(ada, zipOf([manifest]))
   const lost = 'a'.repeat(64)
-  change(`insert into bundle_part (sha256, part, content) values ('${lost}', 0, zeroblob(100)), ('${lost}', 1, x'00')`)
+  change(
+    `insert into plugin_bundles__parts (sha256, part, content) values ('${lost}', 0, zeroblob(100)), ('${lost}', 1, x'00')`,
+  )
   await hub.stop({ keep: true })
   hub = await startHub({ folder: hub.folder })
   const db = new Database(join(hub.dataDir, 'patchbay.db'), { readonly: true })
-  expect(db.query('select distinct sha256 from bundle_part').all()).toEqual([{ sha256: json.bundleId }])
+  expect(db.query('select distinct sha256 from plugin_bundles__parts').all()).toEqual([{ sha256: json.bundleId }])
   db.close()
 })

@@ -4,12 +4,13 @@ import type { Buffer } from 'node:buffer'
 import { existsSync, readdirSync, readFileSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { readArchive } from '../../../core/bundles/archive.ts'
 import { WorkFolders } from '../../../core/connections/sandbox/work-folders.ts'
-import { BundleUnpacker } from '../../../core/connections/spawn/bundle-unpacker.ts'
+import { ProgramCopies } from '../../../core/connections/spawn/program-copies.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 import { zipOf } from '../../support/zip.ts'
 
-const BUNDLE = 'b'.repeat(64)
+const PROGRAM = 'b'.repeat(64)
 const FILES = { 'manifest.json': '{}', 'server/index.js': 'console.log("whole")', 'server/lib/a.js': 'a'.repeat(5_000) }
 
 let root: string
@@ -27,30 +28,34 @@ beforeEach(async () => {
 afterEach(() => removeTemp(root))
 
 /** A hub's unpacker, with the copies that its servers use. */
-function unpacker(used: readonly string[] = ['ada', 'bob']): BundleUnpacker {
-  return new BundleUnpacker({
-    sandbox: { bundles: folders },
-    files: {
-      async content() {
-        reads += 1
-        return zip
-      },
-      allowance: async () => undefined,
-      unpacked: async () => undefined,
+function unpacker(used: readonly string[] = ['ada', 'bob']): ProgramCopies {
+  return new ProgramCopies({
+    sandbox: { programs: folders },
+    programs: {
+      source: () => ({
+        refusal: async () => undefined,
+        async unpack(_owner, _program, write) {
+          reads += 1
+          await readArchive(zip, write)
+        },
+      }),
     },
-    used: () => used.map(ownerId => ({ ownerId, serverId: BUNDLE })),
+    used: () => used.map(ownerId => ({ ownerId, serverId: PROGRAM })),
     log: { warn: text => expect.unreachable(text) },
   })
 }
 
-const order = (ownerId: string, ownerNumber = 1) => ({ confinement: { ownerId, ownerNumber }, bundle: BUNDLE })
-const folderOf = (ownerId: string): string => folders.path({ ownerId, serverId: BUNDLE })
+const order = (ownerId: string, ownerNumber = 1) => ({
+  confinement: { ownerId, ownerNumber },
+  program: { plugin: 'store', field: 'program', id: PROGRAM },
+})
+const folderOf = (ownerId: string): string => folders.path({ ownerId, serverId: PROGRAM })
 const nothingMore = async (): Promise<void> => undefined
 
 function expectWhole(ownerId: string): void {
   for (const [name, content] of Object.entries(FILES))
     expect(readFileSync(join(folderOf(ownerId), name), 'utf8')).toBe(content)
-  expect(readdirSync(dirname(folderOf(ownerId))).toSorted()).toEqual([BUNDLE, `${BUNDLE}.json`])
+  expect(readdirSync(dirname(folderOf(ownerId))).toSorted()).toEqual([PROGRAM, `${PROGRAM}.json`])
 }
 
 test('two users with one bundle have a copy each, and the removal of one leaves the other', async () => {
@@ -94,7 +99,11 @@ const DAMAGES: readonly (readonly [what: string, damage: (folder: string) => voi
   ['no record, as after a kill while it was unpacked', folder => unlinkSync(`${folder}.json`)],
   ['half a record', folder => truncateSync(`${folder}.json`, 20)],
   ['an empty record', folder => truncateSync(`${folder}.json`, 0)],
-  ['a record of an earlier version', folder => writeFileSync(`${folder}.json`, JSON.stringify({ bundle: BUNDLE }))],
+  [
+    'a record of an earlier version',
+    folder =>
+      writeFileSync(`${folder}.json`, JSON.stringify({ program: { plugin: 'store', field: 'program', id: PROGRAM } })),
+  ],
   ['a record of something else', folder => writeFileSync(`${folder}.json`, '{"bundle":"other","files":[]}')],
   ['a file without its content', folder => truncateSync(join(folder, 'server/lib/a.js'), 0)],
   ['a file that is longer', folder => writeFileSync(join(folder, 'server/index.js'), 'x', { flag: 'a' })],
@@ -136,11 +145,11 @@ test('copies in the layout of earlier versions, and of users who are gone, are r
   await mkdir(join(root, 'bundles/ada/srv_1/server'), { recursive: true })
   writeFileSync(join(root, 'bundles/ada/srv_1/server/index.js'), 'old')
   writeFileSync(join(root, 'bundles/ada/srv_1.json'), '{}')
-  await mkdir(join(root, 'bundles/gone', BUNDLE), { recursive: true })
+  await mkdir(join(root, 'bundles/gone', PROGRAM), { recursive: true })
   const copies = unpacker(['ada'])
   copies.tidy()
   await copies.ensure(order('ada'), nothingMore)
   expectWhole('ada')
-  expect(existsSync(join(root, 'bundles/gone', BUNDLE))).toBe(false)
+  expect(existsSync(join(root, 'bundles/gone', PROGRAM))).toBe(false)
   copies.dispose()
 })

@@ -1,6 +1,23 @@
-import type { ErrorCode } from './errors.ts'
-import type { JsonObject } from './json.ts'
-import type { Credential } from './records.ts'
+import type { ErrorCode } from '../contract/errors.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Credential } from '../contract/records.ts'
+
+declare module '../contract/points.ts' {
+  interface ExtensionPoints {
+    credentialSource: CredentialSource
+    tokenVerifier: TokenVerifier
+    challenge: Challenge
+  }
+}
+
+declare module '../contract/hub-services.ts' {
+  interface PluginStates {
+    /** The server as its connections see it, with its secrets: for a contribution at `credentialSource`. */
+    target(serverId: string): Promise<CredentialTarget>
+    /** For a contribution at `credentialSource`: a user's credential for a server is another one now. */
+    credentialChanged(serverId: string, userId: string, change: CredentialChange): void
+  }
+}
 
 /** A credential that a plugin has issued. */
 export type GrantedCredential = Extract<Credential, { kind: 'grant' }>

@@ -1,51 +1,37 @@
-import type { Buffer } from 'node:buffer'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { chmod, chown, lstat, mkdir, open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type ReadLimits, readArchive } from '../../bundles/archive.ts'
-import { HubError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
-import { quoteName } from '../../domain/names.ts'
+import type { ProgramFile } from '../../contract/programs.ts'
+import type { OpenPrograms, StoredProgram } from '../../domain/server/programs.ts'
 import { sandboxUid } from '../sandbox/profile.ts'
-import { bundlePlace, type Sandbox, type SandboxPolicy } from '../sandbox/sandbox.ts'
+import { programPlace, type Sandbox, type SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { FolderPlace } from '../sandbox/work-folders.ts'
 
 /** Time in milliseconds for which an unused copy is kept, such as that of a trial whose process has not started. */
 const HOLD_MS = 20_000
 
-/** A bundle to unpack, and its owner. */
-export interface UnpackOrder {
+/** A program to unpack, and its owner. */
+export interface CopyOrder {
   readonly confinement: Pick<SandboxPolicy, 'ownerId' | 'ownerNumber'>
-  /** SHA-256 of the bundle's file. */
-  readonly bundle: string
+  readonly program: StoredProgram
 }
 
-/** Access to stored bundles. */
-export interface BundleFiles {
-  /** The file; undefined: there is none of this hash. */
-  content(sha256: string): Promise<Buffer | undefined>
-  /** Bytes that unpacking may charge to the owner's account; undefined: no limit. */
-  allowance(ownerId: string, sha256: string): Promise<ReadLimits['allowance']>
-  /** Called with the disk space of a bundle that was unpacked. */
-  unpacked(sha256: string, diskBytes: number): Promise<void>
-}
-
-/** Dependencies of the unpacker. */
-export interface UnpackerParts {
-  readonly sandbox: Pick<Sandbox, 'bundles'>
-  /** Absent: there are no bundles. */
-  readonly files: BundleFiles | undefined
+/** Dependencies of the copies. */
+export interface CopiesParts {
+  readonly sandbox: Pick<Sandbox, 'programs'>
+  readonly programs: Pick<OpenPrograms, 'source'>
   /** The copies that enabled servers or running processes use now. */
   readonly used: () => readonly FolderPlace[]
   readonly log: Pick<PluginLogger, 'warn'>
 }
 
 /**
- * Unpacks bundles into folders that sandboxes mount read-only: one copy for each owner and bundle, with the owner's user id in
- * the sandbox. Copies that nobody uses are removed; a copy is made again when a server of it starts.
+ * Unpacks stored programs into folders that sandboxes mount read-only: one copy for each owner and program, with the owner's user
+ * id in the sandbox. Copies that nobody uses are removed; a copy is made again when a server of it starts.
  */
-export class BundleUnpacker {
-  readonly #parts: UnpackerParts
+export class ProgramCopies {
+  readonly #parts: CopiesParts
   readonly #running = new Map<string, { readonly place: FolderPlace; readonly outcome: Promise<void> }>()
   /** Copies whose files this process has written or compared with their record. */
   readonly #checked = new Set<string>()
@@ -55,18 +41,18 @@ export class BundleUnpacker {
   #tidying: Promise<void> | undefined
   #isDue = false
   #isDisposed = false
-  /** One bundle in memory at a time. */
+  /** One program in memory at a time. */
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(parts: UnpackerParts) {
+  constructor(parts: CopiesParts) {
     this.#parts = parts
   }
 
   /**
-   * The copy, existing or new; `finish` completes a new one. After an error nothing of it is left. Throws `bundle_not_found`,
-   * `bundle_invalid`, `quota_stored_bytes`, `storage_unavailable`, and what `finish` throws.
+   * The copy, existing or new; `finish` completes a new one. After an error nothing of it is left. Throws
+   * `program_unavailable`, `storage_unavailable`, and what the program's source and `finish` throw.
    */
-  async ensure(order: UnpackOrder, finish: () => Promise<void>): Promise<void> {
+  async ensure(order: CopyOrder, finish: () => Promise<void>): Promise<void> {
     const place = placeOf(order)
     this.#hold(place)
     await this.#tidying
@@ -111,9 +97,9 @@ export class BundleUnpacker {
       this.#isDue = false
       const unpacking = [...this.#running.values()].map(({ place }) => place)
       try {
-        await this.#parts.sandbox.bundles.keepOnly([...this.#parts.used(), ...this.#held.values(), ...unpacking])
+        await this.#parts.sandbox.programs.keepOnly([...this.#parts.used(), ...this.#held.values(), ...unpacking])
       } catch (error) {
-        this.#parts.log.warn('Unpacked bundles that nobody uses cannot be removed', { error: String(error) })
+        this.#parts.log.warn('Unpacked programs that nobody uses cannot be removed', { error: String(error) })
       }
     }
   }
@@ -131,35 +117,30 @@ export class BundleUnpacker {
     this.#timers.add(timer)
   }
 
-  async #unpack(order: UnpackOrder, finish: () => Promise<void>): Promise<void> {
-    const { sandbox, files } = this.#parts
-    const { bundle, confinement } = order
+  async #unpack(order: CopyOrder, finish: () => Promise<void>): Promise<void> {
+    const { sandbox, programs } = this.#parts
+    const { program, confinement } = order
+    const source = programs.source(program)
     const place = placeOf(order)
     const uid = sandboxUid(confinement.ownerNumber)
     rmSync(this.#recordFile(place), { force: true })
-    await sandbox.bundles.empty(place)
-    const content = await files?.content(bundle)
-    if (!files || !content)
-      throw new HubError('bundle_not_found', `The bundle ${quoteName(bundle)} of the server is gone`)
-    const allowance = await files.allowance(confinement.ownerId, bundle)
+    await sandbox.programs.empty(place)
     try {
-      const writer = new CopyWriter(sandbox.bundles.make(place, uid), uid)
-      const visit: Parameters<typeof readArchive>[1] = ({ name, executable }, chunks) =>
-        writer.write(name, executable, chunks)
-      const diskBytes = await readArchive(content, visit, allowance ? { allowance } : {})
-      await files.unpacked(bundle, diskBytes)
+      const writer = new CopyWriter(() => sandbox.programs.make(place, uid), uid)
+      await source.unpack(confinement.ownerId, program.id, (file, content) => writer.write(file, content))
       await finish()
       // `finish` may have changed files, such as the lock file of a project for uv.
-      const record: CopyRecord = { bundle, files: await sizesOf(sandbox.bundles.path(place), writer.written) }
+      const files = await sizesOf(sandbox.programs.path(place), writer.written)
+      const record: CopyRecord = { program: program.id, files }
       writeFileSync(this.#recordFile(place), JSON.stringify(record), { mode: 0o600 })
     } catch (error) {
-      await sandbox.bundles.empty(place)
+      await sandbox.programs.empty(place)
       throw error
     }
   }
 
   #isThere(place: FolderPlace): boolean {
-    return existsSync(this.#parts.sandbox.bundles.path(place)) && existsSync(this.#recordFile(place))
+    return existsSync(this.#parts.sandbox.programs.path(place)) && existsSync(this.#recordFile(place))
   }
 
   /**
@@ -168,9 +149,9 @@ export class BundleUnpacker {
    */
   async #isWhole(place: FolderPlace): Promise<boolean> {
     try {
-      const { bundle, files } = JSON.parse(readFileSync(this.#recordFile(place), 'utf8')) as CopyRecord
-      if (bundle !== place.serverId) return false
-      const folder = this.#parts.sandbox.bundles.path(place)
+      const { program, files } = JSON.parse(readFileSync(this.#recordFile(place), 'utf8')) as CopyRecord
+      if (program !== place.serverId) return false
+      const folder = this.#parts.sandbox.programs.path(place)
       const found = new Map(
         await sizesOf(
           folder,
@@ -185,12 +166,12 @@ export class BundleUnpacker {
   }
 
   #recordFile(place: FolderPlace): string {
-    return `${this.#parts.sandbox.bundles.path(place)}.json`
+    return `${this.#parts.sandbox.programs.path(place)}.json`
   }
 }
 
-function placeOf({ confinement: { ownerId }, bundle }: UnpackOrder): FolderPlace {
-  return bundlePlace(ownerId, bundle)
+function placeOf({ confinement: { ownerId }, program }: CopyOrder): FolderPlace {
+  return programPlace(ownerId, program.id)
 }
 
 function keyOf({ ownerId, serverId }: FolderPlace): string {
@@ -199,7 +180,7 @@ function keyOf({ ownerId, serverId }: FolderPlace): string {
 
 /** Record that the hub writes beside a complete copy. */
 interface CopyRecord {
-  readonly bundle: string
+  readonly program: string
   readonly files: readonly (readonly [name: string, bytes: number])[]
 }
 
@@ -215,23 +196,26 @@ async function sizesOf(folder: string, names: readonly string[]): Promise<CopyRe
 
 /** Writes the files of one copy; their names were checked. */
 class CopyWriter {
-  readonly #folder: string
+  readonly #makeRoot: () => string
+  #root: string | undefined
   readonly #uid: number
   readonly #made = new Set(['.'])
   /** The files that were written. */
   readonly written: string[] = []
 
-  constructor(folder: string, uid: number) {
-    this.#folder = folder
+  /** `makeRoot` makes the folder of the copy, when there is a first file. */
+  constructor(makeRoot: () => string, uid: number) {
+    this.#makeRoot = makeRoot
     this.#uid = uid
   }
 
   /** A file that is there already is never written to. */
-  async write(name: string, executable: boolean, chunks: AsyncIterable<Buffer>): Promise<void> {
-    await this.#makeFolder(dirname(name))
-    const file = await open(join(this.#folder, name), 'wx', 0o600)
+  async write({ name, executable }: ProgramFile, content: AsyncIterable<Uint8Array>): Promise<void> {
+    this.#root ??= this.#makeRoot()
+    await this.#makeFolder(this.#root, dirname(name))
+    const file = await open(join(this.#root, name), 'wx', 0o600)
     try {
-      for await (const chunk of chunks) await file.write(chunk)
+      for await (const chunk of content) await file.write(chunk)
       await file.chown(this.#uid, this.#uid)
       // Whatever the hub's own umask is, the server's user reads it.
       await file.chmod(executable ? 0o755 : 0o644)
@@ -241,10 +225,10 @@ class CopyWriter {
     }
   }
 
-  async #makeFolder(inner: string): Promise<void> {
+  async #makeFolder(root: string, inner: string): Promise<void> {
     if (this.#made.has(inner)) return
-    await this.#makeFolder(dirname(inner))
-    const path = join(this.#folder, inner)
+    await this.#makeFolder(root, dirname(inner))
+    const path = join(root, inner)
     await mkdir(path, { mode: 0o755 })
     await chmod(path, 0o755)
     await chown(path, this.#uid, this.#uid)

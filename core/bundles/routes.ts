@@ -1,23 +1,19 @@
+import type { AuditedRequest, PluginAudit, PluginRoutes, PluginServers, UserActor } from 'patchbay/contract'
+import { exampleList, flag, formatRef, listOf, pageQuery, timestamp } from 'patchbay/plugin-kit'
 import { z } from 'zod'
-import type { Bundles } from '../../../bundles/create.ts'
-import { inputsOf } from '../../../bundles/inputs.ts'
-import { unusable } from '../../../bundles/manifest.ts'
-import type { StoredBundle } from '../../../bundles/store.ts'
-import { LIMITS } from '../../../config/limits.ts'
-import { HubError } from '../../../contract/errors.ts'
-import type { UserActor } from '../../../contract/records.ts'
-import type { Registry } from '../../../registry/api.ts'
-import type { RequestInfo } from '../../../request/request-info.ts'
-import { type Route, route } from '../../route.ts'
-import { plannedQuery, plannedReply } from '../planned.ts'
-import { exampleList, listOf, pageQuery, timestamp } from '../schemas.ts'
-import { exampleServer, server } from '../servers/server-schemas.ts'
-import { noteChange, page, qualified, recordReply, type ServerViewDeps, serverView } from '../views.ts'
+import type { Bundles } from './create.ts'
+import { bundleError } from './errors.ts'
+import { inputsOf } from './inputs.ts'
+import { unusable } from './manifest.ts'
+import type { StoredBundle } from './store.ts'
+import type { BundleLimits } from './types.ts'
 
 /** Dependencies of the routes of bundles. */
-export interface BundleRoutesDeps extends ServerViewDeps {
+export interface BundleRoutesDeps {
   readonly bundles: Bundles
-  readonly registry: ServerViewDeps['registry'] & Pick<Registry, 'audit'>
+  readonly servers: PluginServers
+  readonly audit: PluginAudit
+  readonly limits: BundleLimits
 }
 
 const tag = 'moving'
@@ -111,102 +107,101 @@ const planExample = {
   planHash: '0'.repeat(64),
 }
 
-/** Bundles of servers (MCPB): sending, listing, removing, installing them. */
-export function bundleRoutes(deps: BundleRoutesDeps): Route[] {
-  return [sendRoute(deps), ...ownRoutes(deps), installRoute(deps)]
+/** Adds the routes to send, list, remove and install bundles. */
+export function addBundleRoutes(routes: PluginRoutes, deps: BundleRoutesDeps): void {
+  addSendRoute(routes, deps)
+  addOwnRoutes(routes, deps)
+  addInstallRoute(routes, deps)
 }
 
-function sendRoute({ bundles, registry }: BundleRoutesDeps): Route {
-  return route({
+function addSendRoute(routes: PluginRoutes, { bundles, audit, limits }: BundleRoutesDeps): void {
+  const { bundleBytes } = limits
+  routes.add({
+    whole: true,
     method: 'POST',
     path: base,
     access: 'user',
     summary: 'Send a bundle (.mcpb, .dxt) as the raw body, to install it then',
     tag,
-    rawBody: LIMITS.bundleBytes,
-    responses: { 201: { description: 'What its manifest says', schema: bundle, example } },
-    async handle({ actor, readBody, signal, info }) {
-      const content = await readBody().catch((error: unknown) => {
-        if (!(error instanceof HubError) || error.code !== 'body_too_large') throw error
-        throw new HubError('bundle_too_large', `The bundle has more than ${LIMITS.bundleBytes} bytes`)
-      })
-      const made = await bundles.add(actor, content, signal)
-      note(registry, actor, info, 'bundle.send', made)
-      return { status: 201, body: shown(made), headers: { location: `${info.baseUrl}${base}/${made.id}` } }
+    rawBody: bundleBytes,
+    tooLarge: () => bundleError('bundle_too_large', `The bundle has more than ${bundleBytes} bytes`),
+    answers: { 201: { description: 'What its manifest says', schema: bundle, example } },
+    async handle({ actor, bytes, signal, baseUrl, ...caller }) {
+      const made = await bundles.add(actor, bytes, signal)
+      note(audit, actor, caller, 'send', made)
+      return { status: 201, body: shown(made), headers: { location: `${baseUrl}${base}/${made.id}` } }
     },
   })
 }
 
-function ownRoutes({ bundles, registry }: BundleRoutesDeps): Route[] {
-  return [
-    route({
-      method: 'GET',
-      path: base,
-      access: 'user',
-      summary: 'Your bundles, the last used first',
-      tag,
-      query: pageQuery,
-      responses: { 200: { description: 'A page of bundles', schema: listOf(bundle), example: exampleList(example) } },
-      async handle({ actor, query }) {
-        return { body: page((await bundles.list(actor)).map(shown), query) }
-      },
-    }),
-    route({
-      method: 'GET',
-      path: `${base}/{id}`,
-      access: 'user',
-      summary: 'One of your bundles',
-      tag,
-      params: idParams,
-      responses: { 200: { description: 'The bundle', schema: bundle, example } },
-      async handle({ actor, params: { id } }) {
-        return { body: shown(await bundles.get(actor, id)) }
-      },
-    }),
-    route({
-      method: 'DELETE',
-      path: `${base}/{id}`,
-      access: 'user',
-      summary: 'Remove a bundle that no server of yours runs',
-      tag,
-      params: idParams,
-      responses: { 204: { description: 'It is gone' } },
-      async handle({ actor, params: { id }, info }) {
-        const found = await bundles.get(actor, id)
-        await bundles.remove(actor, id)
-        note(registry, actor, info, 'bundle.remove', found)
-        return { status: 204 }
-      },
-    }),
-  ]
+function addOwnRoutes(routes: PluginRoutes, { bundles, audit }: BundleRoutesDeps): void {
+  routes.add({
+    whole: true,
+    method: 'GET',
+    path: base,
+    access: 'user',
+    summary: 'Your bundles, the last used first',
+    tag,
+    query: pageQuery,
+    answers: { 200: { description: 'A page of bundles', schema: listOf(bundle), example: exampleList(example) } },
+    async handle({ actor, query: { limit, offset } }) {
+      const all = (await bundles.list(actor)).map(shown)
+      return { body: { items: all.slice(offset, offset + limit), total: all.length, limit, offset } }
+    },
+  })
+  routes.add({
+    whole: true,
+    method: 'GET',
+    path: `${base}/{id}`,
+    access: 'user',
+    summary: 'One of your bundles',
+    tag,
+    params: idParams,
+    answers: { 200: { description: 'The bundle', schema: bundle, example } },
+    async handle({ actor, params: { id } }) {
+      return { body: shown(await bundles.get(actor, id)) }
+    },
+  })
+  routes.add({
+    whole: true,
+    method: 'DELETE',
+    path: `${base}/{id}`,
+    access: 'user',
+    summary: 'Remove a bundle that no server of yours runs',
+    tag,
+    params: idParams,
+    answers: { 204: { description: 'It is gone' } },
+    async handle({ actor, params: { id }, ...caller }) {
+      const found = await bundles.get(actor, id)
+      await bundles.remove(actor, id)
+      note(audit, actor, caller, 'remove', found)
+      return { status: 204 }
+    },
+  })
 }
 
-function installRoute(deps: BundleRoutesDeps): Route {
-  const { bundles, registry } = deps
-  return route({
+function addInstallRoute(routes: PluginRoutes, { bundles, servers }: BundleRoutesDeps): void {
+  routes.add({
+    whole: true,
     method: 'POST',
     path: `${base}/{id}/install`,
     access: 'user',
     summary: 'Install a bundle as a server of your own; with `dryRun=true` only say what it would do',
     tag,
     params: idParams,
-    query: plannedQuery,
+    query: z.strictObject({ dryRun: flag }),
     body: install,
-    responses: {
+    answers: {
       200: { description: 'What it would do', schema: plan, example: planExample },
-      201: { description: 'The server', schema: server, example: exampleServer },
+      201: { description: 'The server', of: 'server' },
     },
-    async handle({ actor, params: { id }, query, body, info }) {
+    async handle({ actor, params: { id }, query, body, baseUrl, requestId, clientAddress }) {
       const { inputs = {}, start = false, planHash, name, network } = body
-      const request = { id, name, inputs, start, network }
-      const wanted = { actor, query, planHash, inputs: request }
-      return plannedReply(bundles.installation, wanted, {
-        done(made) {
-          noteChange(registry.audit, actor, info, 'server.create', made, { bundle: id })
-          const address = `${info.baseUrl}/api/servers/${encodeURIComponent(qualified(made))}`
-          return recordReply(serverView(deps, actor, made), 201, address)
-        },
-      })
+      const request = { id, name, inputs, start, network, request: { requestId, clientAddress } }
+      if (query.dryRun === 'true') return { body: await bundles.installation.plan(actor, request) }
+      const made = await bundles.installation.apply(actor, planHash, request)
+      const location = `${baseUrl}/api/servers/${encodeURIComponent(formatRef(made.ownerName, made.name))}`
+      return { status: 201, body: servers.view(actor, made), headers: { etag: `"${made.revision}"`, location } }
     },
   })
 }
@@ -228,12 +223,13 @@ function shown({ id, manifest, signed, bytes, unpackedBytes, servers, usedAt }: 
 }
 
 function note(
-  { audit }: BundleRoutesDeps['registry'],
+  audit: PluginAudit,
   actor: UserActor,
-  request: RequestInfo,
-  action: string,
+  { requestId, clientAddress }: AuditedRequest,
+  word: 'send' | 'remove',
   { id, manifest }: StoredBundle,
 ): void {
   const detail = { bundle: id, version: manifest.version.slice(0, 64) }
-  audit.record(actor, { action, target: manifest.name, ownerId: actor.userId, request, detail })
+  const said = { action: `bundle.${word}`, detail, request: { requestId, clientAddress } }
+  audit(actor, word, manifest.name, actor.userId, said)
 }

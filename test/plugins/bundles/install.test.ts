@@ -5,15 +5,15 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { MANIFEST, packed, sendBundle, shutInBundle } from '../support/bundle.ts'
-import { beyondCore } from '../support/extent.ts'
-import { type Client, startHub } from '../support/hub.ts'
-import { inFolder } from '../support/moving.ts'
-import { callText, online, statusOf } from '../support/servers.ts'
-import { makeTemp } from '../support/temp.ts'
-import { until } from '../support/wait.ts'
-import { zipOf } from '../support/zip.ts'
-import { patchbay } from '../unit/cli/running-hub.ts'
+import { MANIFEST, packed, sendBundle, shutInBundle } from '../../support/bundle.ts'
+import { beyondCore } from '../../support/extent.ts'
+import { type Client, startHub } from '../../support/hub.ts'
+import { inFolder } from '../../support/moving.ts'
+import { callText, online, statusOf } from '../../support/servers.ts'
+import { makeTemp } from '../../support/temp.ts'
+import { until } from '../../support/wait.ts'
+import { zipOf } from '../../support/zip.ts'
+import { patchbay } from '../../unit/cli/running-hub.ts'
 
 const PASSED = { stdin: 'a passphrase of some words' }
 
@@ -250,8 +250,10 @@ function inTheSandbox(): void {
       expect([restored.code, restored.stderr]).toEqual([0, ''])
       const { bundle } = await bob.ok('GET', '/api/servers/by-command')
       const database = new Database(join(folder, 'data', 'patchbay.db'), { readonly: true })
-      expect(database.query('select sha256 from bundle where sha256 = ?').get(bundle)).toBeDefined()
-      expect(database.query('select 1 as part from bundle_part where sha256 = ?').get(bundle)).toEqual({ part: 1 })
+      expect(database.query('select sha256 from plugin_bundles__files where sha256 = ?').get(bundle)).toBeDefined()
+      expect(database.query('select 1 as part from plugin_bundles__parts where sha256 = ?').get(bundle)).toEqual({
+        part: 1,
+      })
       database.close()
       const second = await startHub({ folder })
       try {
