@@ -25,7 +25,8 @@ import transportSse from '../../plugins/transport-sse/plugin.ts'
 import transportStdio from '../../plugins/transport-stdio/plugin.ts'
 import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
-import { SettingsError, type SettingsText } from '../config/settings-text.ts'
+import type { SettingsFile } from '../config/settings-file.ts'
+import { SettingsError } from '../config/settings-text.ts'
 import type { FileSection } from '../config/shape/sections.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
@@ -112,7 +113,7 @@ export function pluginEntries(entries: readonly PluginEntry[], config: HubConfig
  * plugin of a section names goes to the first of them, which refuses it. Throws SettingsError `settings_duplicate` for one that
  * the block has too.
  */
-export function fileEntries({ document, state }: Pick<SettingsText, 'document' | 'state'>, path: string): PluginEntry[] {
+export function fileEntries({ document, state, path }: Pick<SettingsFile, 'document' | 'state' | 'path'>): PluginEntry[] {
   const entries: PluginEntry[] = [...state.plugins]
   const withSections = bundledPlugins.filter(({ section }) => section && document[section.name] !== undefined)
   for (const { name: use, section } of withSections) {

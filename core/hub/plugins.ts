@@ -44,7 +44,7 @@ export async function openPlugins(parts: PluginParts) {
   })
   const plugins = new PluginHost({
     bundled: bundledPlugins,
-    entries: pluginEntries(fileEntries(loaded.settings, loaded.settings.path), loaded.config),
+    entries: pluginEntries(fileEntries(loaded.settings), loaded.config),
     folder: loaded.settings.folder,
     registry: registryView(registry),
     log: plugin => hubLog.with({ component: `plugin:${plugin}`, plugin }),

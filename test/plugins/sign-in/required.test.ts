@@ -6,6 +6,7 @@ import { createTokens } from '../../../core/auth/tokens.ts'
 import { readHubKeys } from '../../../core/secrets/key-file.ts'
 import { Client, type Hub, PASSWORD, ROOT, send, startHub } from '../../support/hub.ts'
 import { App, type Guarded, PROXY, secondStep, sendAnew, setApp, ticketOf } from './app.ts'
+import { Authenticator } from './authenticator.ts'
 
 let hub: Hub
 let admin: Client
@@ -156,11 +157,22 @@ test('the administrator of the machine takes a second factor away while the hub 
   }
   expect((await command('ada'))[0]).not.toBe(0)
   const before = ada.person.token
+  const here = () => hub.url.replace('127.0.0.1', 'localhost')
+  const owner = new Client(here(), 'ada', before)
+  const device = new Authenticator(here())
+  const made = device.create((await owner.ok('POST', '/api/auth/factors/passkeys/options')).options)
+  await owner.ok('POST', '/api/auth/factors/passkeys', { passkey: made })
   await hub.stop({ keep: true })
   const [exit, said] = await command('ada')
   expect([exit, said]).toEqual([0, 'the password of ada is enough again; all its sessions have ended\n'])
   hub = await startHub({ env: PROXY, folder: hub.folder, settings: { mcpServers: {} } })
   expect(await refused(new Client(hub.url, 'ada', before), 'GET', '/api/auth/me')).toEqual([401, 'token_revoked'])
+  // The row of the passkey is there still, and opens nothing.
+  const moved = { origin: here() }
+  const { options } = (await sendAnew({ url: here() }, '/api/auth/passkeys/options', {})).json
+  const byPasskey = { passkey: device.get(options, moved) }
+  const entered = await sendAnew({ url: here() }, '/api/auth/passkeys/sign-in', byPasskey)
+  expect([entered.status, entered.json.code]).toEqual([401, 'passkey_refused'])
   const person = await hub.signIn('ada')
   expect((await person.ok('GET', '/api/auth/factors')).items).toEqual([])
   // A new app: what was left of the old one opens nothing.
