@@ -10,6 +10,8 @@ import { Authenticator } from './authenticator.ts'
 
 let hub: Hub
 let admin: Client
+/** A passkey of ada. */
+let device: Authenticator
 let ada: Guarded
 
 beforeAll(async () => {
@@ -21,6 +23,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await hub?.stop()
 }, 60_000)
+
+/** The hub by a name, as passkeys want it. */
+const here = () => hub.url.replace('127.0.0.1', 'localhost')
 
 async function refused(person: Client, method: string, path: string, body?: unknown): Promise<unknown[]> {
   const { status, json } = await person.request(method, path, body)
@@ -121,6 +126,10 @@ test('while the plugin is off or has failed, a user with a second factor is refu
     const { status, json } = await sendAnew(hub, '/api/auth/login', { username: 'ada', password: PASSWORD })
     return [status, json.code]
   }
+  const owner = new Client(here(), 'ada', ada.person.token)
+  device = new Authenticator(here())
+  const made = device.create((await owner.ok('POST', '/api/auth/factors/passkeys/options')).options)
+  await owner.ok('POST', '/api/auth/factors/passkeys', { passkey: made })
   const ticket = await ticketOf(hub, 'ada')
   const { url } = await admin.ok('POST', '/api/admin/users/ada/reset-link')
   await admin.ok('PATCH', '/api/admin/plugins/sign-in', { enabled: false })
@@ -157,11 +166,6 @@ test('the administrator of the machine takes a second factor away while the hub 
   }
   expect((await command('ada'))[0]).not.toBe(0)
   const before = ada.person.token
-  const here = () => hub.url.replace('127.0.0.1', 'localhost')
-  const owner = new Client(here(), 'ada', before)
-  const device = new Authenticator(here())
-  const made = device.create((await owner.ok('POST', '/api/auth/factors/passkeys/options')).options)
-  await owner.ok('POST', '/api/auth/factors/passkeys', { passkey: made })
   await hub.stop({ keep: true })
   const [exit, said] = await command('ada')
   expect([exit, said]).toEqual([0, 'the password of ada is enough again; all its sessions have ended\n'])
