@@ -10,7 +10,7 @@ import { openSettingsFile } from '../config/settings-file.ts'
 import { StartError } from '../config/start-error.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
-import { RECORD_SECTIONS } from '../hub/record-kinds.ts'
+import { FILE_SECTIONS } from '../hub/file-sections.ts'
 import { StoreOpenError } from '../store/errors.ts'
 import { faultName } from '../transport-kit/wire-error.ts'
 import { findHub, HubClient } from './client.ts'
@@ -119,7 +119,7 @@ async function settingsFile(io: CommandIo): Promise<Finding> {
     if (path === undefined)
       return { subject, state: 'ok', detail: 'none yet; the sample will be copied to the data folder' }
     const file = await openSettingsFile(path, {
-      ...{ dataDir, runtime: process.execPath, program: 'core/main.ts', sections: RECORD_SECTIONS },
+      ...{ dataDir, runtime: process.execPath, program: 'core/main.ts', sections: FILE_SECTIONS },
     })
     file.dispose()
     const { servers, groups } = file.state.file

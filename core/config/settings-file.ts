@@ -45,6 +45,8 @@ export interface SettingsFile {
   readonly readOnly: boolean
   /** The last valid content. */
   readonly state: SettingsState
+  /** The same as it is written. */
+  readonly document: JsonObject
   /**
    * Calls `onChange` with the new state after a valid edit by another program or person, `onRejected` after an invalid one, when
    * the old state stays in effect. May be called once.
@@ -164,6 +166,10 @@ class OpenSettingsFile implements SettingsFile {
 
   get state(): SettingsState {
     return this.#settings.state
+  }
+
+  get document(): JsonObject {
+    return this.#settings.document
   }
 
   watch(onChange: (state: SettingsState) => void, onRejected: (error: SettingsError) => void): void {

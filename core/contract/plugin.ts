@@ -130,6 +130,8 @@ export interface PluginDefinition<Config = undefined> {
   readonly claims?: readonly string[]
   /** Keys of the hub's settings (`PATCH /api/admin/settings`) that are the plugin's. A change holds at once. Of bundled plugins alone. */
   readonly systemSettings?: readonly string[]
+  /** A top-level section of the settings file, and those of its members that stand for the block's. Of bundled plugins alone. */
+  readonly section?: Readonly<{ name: string; members: readonly string[] }>
   /** Numbers that an administrator may change. `GET /api/limits` lists them. */
   readonly limits?: Readonly<Record<keyof Limits | (string & {}), number>>
   /**

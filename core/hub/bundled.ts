@@ -27,6 +27,10 @@ import transportStdio from '../../plugins/transport-stdio/plugin.ts'
 import bundles from '../bundles/plugin.ts'
 import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
+import type { SettingsFile } from '../config/settings-file.ts'
+import { SettingsError } from '../config/settings-text.ts'
+import type { FileSection } from '../config/shape/sections.ts'
+import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { PluginEntry } from '../plugin-host/resolve.ts'
@@ -77,6 +81,11 @@ export const LIVE_SETTINGS: ReadonlySet<string> = new Set(
   bundledPlugins.filter(plugin => plugin !== logDatabase).flatMap(({ systemSettings = [] }) => systemSettings),
 )
 
+/** Top-level sections of the settings file that stand for blocks of plugins. They hold no records. */
+export const PLUGIN_SECTIONS: readonly FileSection[] = [
+  ...new Set(bundledPlugins.flatMap(({ section }) => section?.name ?? [])),
+].map(name => ({ kind: `section ${name}`, keys: [name], read: () => [] }))
+
 /** Former names of bundled plugins in settings files, with the configuration in its present form. */
 const FORMER_ENTRIES: Readonly<Record<string, (entry: PluginEntry) => PluginEntry>> = {
   'sink-otlp': entry => {
@@ -103,6 +112,37 @@ export function pluginEntries(entries: readonly PluginEntry[], config: HubConfig
   const found = given.find(({ use }) => use === otlp.name)
   const traced = { ...(found ?? { use: otlp.name }), config: { traces, ...(found?.config as object | undefined) } }
   return [...given.filter(entry => entry !== found), ...own, traced]
+}
+
+/**
+ * The entries of the settings file, with the members of top-level sections in the blocks for which they stand. A member that no
+ * plugin of a section names goes to the first of them, which refuses it. Throws SettingsError `settings_duplicate` for one that
+ * the block has too.
+ */
+export function fileEntries({ document, state, path }: Pick<SettingsFile, 'document' | 'state' | 'path'>): PluginEntry[] {
+  const entries: PluginEntry[] = [...state.plugins]
+  const withSections = bundledPlugins.filter(({ section }) => section && document[section.name] !== undefined)
+  for (const { name: use, section } of withSections) {
+    if (!section) continue
+    const { name, members } = section
+    const given = document[name]
+    if (!isJsonObject(given)) throw new SettingsError('settings_json', path, `"${name}" is not an object`)
+    const sharing = withSections.filter(other => other.section?.name === name)
+    const ofNone = (key: string) => !sharing.some(other => other.section?.members.includes(key))
+    const isFirst = sharing[0]?.name === use
+    const own = Object.entries(given).filter(([key]) => members.includes(key) || (isFirst && ofNone(key)))
+    const index = entries.findIndex(entry => entry.use === use)
+    const entry = entries[index]
+    const block = isJsonObject(entry?.config) ? entry.config : {}
+    const twice = own.find(([key]) => Object.hasOwn(block, key))?.[0]
+    if (twice !== undefined) {
+      const text = `"${twice}" is in the section "${name}" and in the block of the plugin "${use}"; leave one of them out`
+      throw new SettingsError('settings_duplicate', path, text)
+    }
+    const config: JsonObject = { ...block, ...Object.fromEntries(own) }
+    if (own.length > 0) entries.splice(index < 0 ? entries.length : index, index < 0 ? 0 : 1, { ...entry, use, config })
+  }
+  return entries
 }
 
 function known(config: Readonly<Record<string, unknown>>) {

@@ -13,7 +13,7 @@ import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import type { HubLog } from '../telemetry/log.ts'
-import { bundledPlugins, FORMER_PLACES, pluginEntries } from './bundled.ts'
+import { bundledPlugins, FORMER_PLACES, fileEntries, pluginEntries } from './bundled.ts'
 import { PluginServices } from './plugin-services.ts'
 
 interface PluginParts {
@@ -44,7 +44,7 @@ export async function openPlugins(parts: PluginParts) {
   })
   const plugins = new PluginHost({
     bundled: bundledPlugins,
-    entries: pluginEntries(loaded.settings.state.plugins, loaded.config),
+    entries: pluginEntries(fileEntries(loaded.settings), loaded.config),
     folder: loaded.settings.folder,
     registry: registryView(registry),
     log: plugin => hubLog.with({ component: `plugin:${plugin}`, plugin }),

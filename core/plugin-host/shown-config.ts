@@ -13,7 +13,7 @@ const MOST_PARTS = 10_000
 
 /**
  * A configuration for administrators. Masked are texts that the schema calls `writeOnly` or `format: password`, those below a
- * name that says so (`token`, `apiKey`, `Authorization`), and addresses that hold a password; all texts while nobody has read the
+ * name that says so (`token`, `apiKey`, `Authorization`) unless the schema lists the text, and addresses that hold a password; all texts while nobody has read the
  * plugin's schema.
  */
 export function shownConfig(config: JsonObject, shape: ConfigShape): JsonObject {
@@ -49,10 +49,21 @@ function secretTexts(config: JsonObject, shape: ConfigShape): ReadonlySet<string
   const found = new Set<string>()
   for (const [pointer, text] of textsOf(config)) {
     if (text === '') continue
-    if (shape === 'unread' || pointer.split('/').some(isSecretName) || holdsPassword(text)) found.add(pointer)
+    const isNamed = pointer.split('/').some(isSecretName) && !isChoice(shape, pointer, text)
+    if (shape === 'unread' || isNamed || holdsPassword(text)) found.add(pointer)
   }
   if (isJsonObject(shape)) new SecretParts(shape, found).visit(shape, config, '')
   return found
+}
+
+/** True for a text that the schema lists: whoever reads the schema knows it. */
+function isChoice(shape: ConfigShape, pointer: string, text: string): boolean {
+  if (!isJsonObject(shape)) return false
+  const part = pointer
+    .split('/')
+    .slice(1)
+    .reduce<JsonValue | undefined>((found, name) => (isJsonObject(found) ? memberOf(found, name) : undefined), shape)
+  return isJsonObject(part) && listed(part.enum).includes(text)
 }
 
 function holdsPassword(text: string): boolean {

@@ -28,6 +28,7 @@ export default definePlugin<z.infer<typeof config>>({
   name: 'oauth-client',
   contract: 1,
   config,
+  section: { name: 'oauth', members: Object.keys(config.shape) },
   claims: ['/api/connections/*', '/api/servers/{ref}/connect', '/oauth/client-metadata.json'],
   limits: LIMITS,
   errors: ERRORS,

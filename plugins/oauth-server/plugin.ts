@@ -29,6 +29,7 @@ export default definePlugin<OAuthServerConfig>({
   name: 'oauth-server',
   contract: 1,
   config,
+  section: { name: 'oauth', members: Object.keys(config.shape) },
   limits: LIMITS,
   errors: ERRORS,
   words,

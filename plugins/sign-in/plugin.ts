@@ -32,6 +32,7 @@ export default definePlugin<SignInConfig>({
   name: NAME,
   contract: 1,
   config,
+  section: { name: 'auth', members: Object.keys(config.shape) },
   limits: LIMITS,
   errors: ERRORS,
   words,

@@ -52,6 +52,9 @@ export function urlOf(path: string, query: RequestOptions['query'] = {}): string
   return `${basePath}${path}${text === '' ? '' : `?${text}`}`
 }
 
+/** The token that each answer's request had. */
+const sentWith = new WeakMap<Response, string | undefined>()
+
 /** Sends a request with the session's token; any status is an answer. Throws ApiError `hub_unreachable`. */
 export async function send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
   const headers = new Headers(options.headers)
@@ -70,7 +73,9 @@ export async function send(method: string, path: string, options: RequestOptions
     init.body = JSON.stringify(options.body)
   }
   try {
-    return await fetch(urlOf(path, options.query), init)
+    const response = await fetch(urlOf(path, options.query), init)
+    sentWith.set(response, token)
+    return response
   } catch (error) {
     if (options.signal?.aborted) throw error
     throw new ApiError(0, { code: 'hub_unreachable', detail: 'The hub does not answer', cause: String(error) })
@@ -84,7 +89,9 @@ const OF_TOKEN = /^(?:unauthenticated|token_)/
 export async function problemOf(response: Response): Promise<ApiError> {
   const body = await response.json().catch(() => ({ detail: response.statusText }))
   const error = new ApiError(response.status, body as Record<string, unknown>, response.headers.get('retry-after'))
-  if (response.status === 401 && OF_TOKEN.test(error.code)) credential.refused(error)
+  // A refusal of the token before the present one says nothing.
+  const isPresent = sentWith.get(response) === credential.token()
+  if (response.status === 401 && OF_TOKEN.test(error.code) && isPresent) credential.refused(error)
   if (error.code === 'second_factor_required') credential.closed()
   return error
 }

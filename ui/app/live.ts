@@ -49,6 +49,9 @@ export class Live {
   #timer: ReturnType<typeof setTimeout> | undefined
   #silence: ReturnType<typeof setTimeout> | undefined
   #joined = ''
+  /** The hub has ended the stream with the credential that it was begun with: there may be a new one. */
+  #credentialEnded = false
+  #wasAway = false
 
   get state(): LiveState {
     return this.#state.get()
@@ -87,6 +90,8 @@ export class Live {
     this.#lastId = undefined
     this.#failures = 0
     this.#joined = ''
+    this.#credentialEnded = false
+    this.#wasAway = false
     this.#state.set({ kind: 'off' })
   }
 
@@ -114,6 +119,7 @@ export class Live {
   }
 
   async #connect(): Promise<void> {
+    clearTimeout(this.#timer)
     const abort = new AbortController()
     this.#abort = abort
     const topics = this.#topics()
@@ -131,7 +137,8 @@ export class Live {
   }
 
   async #read(body: ReadableStream<Uint8Array>, abort: AbortController): Promise<void> {
-    const wasBroken = this.#state.get().kind === 'retrying'
+    const wasBroken = this.#wasAway || this.#state.get().kind === 'retrying'
+    this.#wasAway = false
     this.#failures = 0
     this.#brokenSinceMs = 0
     this.#state.set({ kind: 'live' })
@@ -153,6 +160,7 @@ export class Live {
   #event(name: string | undefined, data: string, id: string | undefined): void {
     if (id !== undefined && id !== '') this.#lastId = id
     if (name === 'stream.lost') return this.#lost()
+    if (name === 'stream.end') this.#credentialEnded = true
     if (name === undefined || name === 'stream.end') return
     const event = JSON.parse(data) as LiveEvent
     for (const { listener } of [...this.#subscriptions]) listener(event)
@@ -164,6 +172,13 @@ export class Live {
 
   #retry(afterSeconds: number | undefined): void {
     clearTimeout(this.#silence)
+    if (this.#credentialEnded) {
+      // The hub is there: it is asked once more before anything is shown, with the credential of then.
+      this.#credentialEnded = false
+      this.#wasAway = true
+      this.#timer = setTimeout(() => void this.#connect(), FIRST_RETRY_MS)
+      return
+    }
     if (this.#brokenSinceMs === 0) this.#brokenSinceMs = Date.now()
     const usual = Math.min(FIRST_RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS)
     const waitMs = afterSeconds === undefined ? usual : afterSeconds * 1000

@@ -115,6 +115,12 @@ export class Session {
     this.accept(await api.post<Kept>('/api/auth/second-factor', { body: { ticket, code } }))
   }
 
+  /** The second step, by the answer of a passkey. Throws ApiError: `passkey_refused`, `second_factor_ended`, `login_throttled`. */
+  async passkeyStep(passkey: object, asked?: AskedProof): Promise<void> {
+    const body = { passkey, ...(asked ? { ticket: asked.ticket } : {}) }
+    this.accept(await api.post<Kept>('/api/auth/passkeys/sign-in', { body }))
+  }
+
   /** Takes over a session from a response, or returns the proof that it still needs. */
   acceptOrAsk(answer: Kept | { readonly secondFactor: AskedProof }): AskedProof | undefined {
     if ('secondFactor' in answer) return answer.secondFactor
@@ -127,6 +133,17 @@ export class Session {
     this.#ended.set(undefined)
     this.#take(session)
     this.#tabs.postMessage({ session } satisfies Message)
+  }
+
+  /** The same, while the user stays at the page of the second factor until `leave` is called. */
+  acceptAndStay(session: Kept): void {
+    this.accept(session)
+    this.#mustSet.set(true)
+  }
+
+  /** The second factor is set: the console opens. */
+  leave(): void {
+    this.#mustSet.set(false)
   }
 
   async signOut(): Promise<void> {

@@ -6,9 +6,12 @@ import { createTokens } from '../../../core/auth/tokens.ts'
 import { readHubKeys } from '../../../core/secrets/key-file.ts'
 import { Client, type Hub, PASSWORD, ROOT, send, startHub } from '../../support/hub.ts'
 import { App, type Guarded, PROXY, secondStep, sendAnew, setApp, ticketOf } from './app.ts'
+import { Authenticator } from './authenticator.ts'
 
 let hub: Hub
 let admin: Client
+/** A passkey of ada. */
+let device: Authenticator
 let ada: Guarded
 
 beforeAll(async () => {
@@ -20,6 +23,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await hub?.stop()
 }, 60_000)
+
+/** The hub by a name, as passkeys want it. */
+const here = () => hub.url.replace('127.0.0.1', 'localhost')
 
 async function refused(person: Client, method: string, path: string, body?: unknown): Promise<unknown[]> {
   const { status, json } = await person.request(method, path, body)
@@ -120,6 +126,10 @@ test('while the plugin is off or has failed, a user with a second factor is refu
     const { status, json } = await sendAnew(hub, '/api/auth/login', { username: 'ada', password: PASSWORD })
     return [status, json.code]
   }
+  const owner = new Client(here(), 'ada', ada.person.token)
+  device = new Authenticator(here())
+  const made = device.create((await owner.ok('POST', '/api/auth/factors/passkeys/options')).options)
+  await owner.ok('POST', '/api/auth/factors/passkeys', { passkey: made })
   const ticket = await ticketOf(hub, 'ada')
   const { url } = await admin.ok('POST', '/api/admin/users/ada/reset-link')
   await admin.ok('PATCH', '/api/admin/plugins/sign-in', { enabled: false })
@@ -161,6 +171,12 @@ test('the administrator of the machine takes a second factor away while the hub 
   expect([exit, said]).toEqual([0, 'the password of ada is enough again; all its sessions have ended\n'])
   hub = await startHub({ env: PROXY, folder: hub.folder, settings: { mcpServers: {} } })
   expect(await refused(new Client(hub.url, 'ada', before), 'GET', '/api/auth/me')).toEqual([401, 'token_revoked'])
+  // The row of the passkey is there still, and opens nothing.
+  const moved = { origin: here() }
+  const { options } = (await sendAnew({ url: here() }, '/api/auth/passkeys/options', {})).json
+  const byPasskey = { passkey: device.get(options, moved) }
+  const entered = await sendAnew({ url: here() }, '/api/auth/passkeys/sign-in', byPasskey)
+  expect([entered.status, entered.json.code]).toEqual([401, 'passkey_refused'])
   const person = await hub.signIn('ada')
   expect((await person.ok('GET', '/api/auth/factors')).items).toEqual([])
   // A new app: what was left of the old one opens nothing.

@@ -16,12 +16,19 @@ export interface Begun {
 
 const KEY = 'patchbay.provider'
 
-/** The providers of the hub; none where the plugin does not run. */
-export async function providersOf(signal?: AbortSignal): Promise<readonly Provider[]> {
-  const answer = await api
-    .get<{ readonly items: readonly Provider[] }>('/api/auth/providers', { signal })
-    .catch(() => undefined)
-  return answer?.items ?? []
+/** The ways to sign in. */
+export interface Ways {
+  readonly items: readonly Provider[]
+  /** True where the hub's address is one for passkeys. */
+  readonly passkeys: boolean
+  /** The users who sign in with a password. */
+  readonly passwords: 'on' | 'admins' | 'off'
+}
+
+/** The ways to sign in; passwords alone where the plugin does not run. */
+export async function waysIn(signal?: AbortSignal): Promise<Ways> {
+  const answer = await api.get<Ways>('/api/auth/providers', { signal }).catch(() => undefined)
+  return answer ?? { items: [], passkeys: false, passwords: 'on' }
 }
 
 /** Leaves the console for a provider. `link`: to link an account with the user who is signed in. */

@@ -7,6 +7,7 @@ import { PbElement } from '../../components/element.ts'
 import { errorText, skeleton } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
+import { askPasskey } from '../passkeys/ask.ts'
 import { gate } from '../sign-in/gate.ts'
 import { codeForm } from '../sign-in/second-step.ts'
 import { begun } from './begin.ts'
@@ -55,7 +56,9 @@ export class PbProviderCallback extends PbElement {
   #code(asked: AskedProof): unknown {
     return codeForm({
       ...{ asked, byRecovery: this.byRecovery === true, busy: this.busy, wait: 0, problem: this.#problem() },
-      submit: code => void this.#secondStep(asked, code),
+      submit: code => void this.#secondStep(() => session.secondStep(asked, code)),
+      byPasskey: () =>
+        void this.#secondStep(async () => session.passkeyStep(await askPasskey({ ticket: asked.ticket }), asked)),
       other: () => {
         this.byRecovery = !this.byRecovery
       },
@@ -76,11 +79,11 @@ export class PbProviderCallback extends PbElement {
     }
   }
 
-  async #secondStep(asked: AskedProof, code: string): Promise<void> {
+  async #secondStep(prove: () => Promise<void>): Promise<void> {
     this.busy = true
     this.error = undefined
     try {
-      await session.secondStep(asked, code)
+      await prove()
       await router.go(this.#returnTo, { replace: true })
     } catch (error) {
       this.error = asApiError(error)

@@ -9,7 +9,7 @@ import '../../components/time.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
-import { begin, canBegin, type Provider, providersOf } from './begin.ts'
+import { begin, canBegin, type Provider, waysIn } from './begin.ts'
 
 interface Identity {
   readonly id: string
@@ -31,7 +31,7 @@ export class PbIdentities extends PbElement {
   readonly #linked = new Resource<Linked>(this, {
     read: async signal => {
       const { items } = await api.get<{ readonly items: readonly Identity[] }>('/api/auth/identities', { signal })
-      return { items, providers: await providersOf(signal) }
+      return { items, providers: (await waysIn(signal)).items }
     },
   })
 

@@ -8,7 +8,8 @@ import { PbElement } from '../../components/element.ts'
 import { errorText } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
-import { begin, canBegin, type Provider, providersOf } from '../providers/begin.ts'
+import { askPasskey, hasPasskeys } from '../passkeys/ask.ts'
+import { begin, canBegin, type Ways, waysIn } from '../providers/begin.ts'
 import { gate } from './gate.ts'
 import { codeForm } from './second-step.ts'
 
@@ -23,7 +24,8 @@ export class PbSignIn extends PbElement {
     wait: { state: true },
     asked: { state: true },
     byRecovery: { state: true },
-    providers: { state: true },
+    ways: { state: true },
+    byPassword: { state: true },
   }
   declare error: ApiError | undefined
   declare busy: boolean
@@ -34,17 +36,19 @@ export class PbSignIn extends PbElement {
   /** The second step that waits for a code. */
   declare asked: AskedProof | undefined
   declare byRecovery: boolean | undefined
-  /** Accounts with which people sign in instead of a password. */
-  declare providers: readonly Provider[] | undefined
+  /** Undefined until the hub has answered. */
+  declare ways: Ways | undefined
+  /** True when an administrator wants the password, where the page shows none. */
+  declare byPassword: boolean | undefined
   #timer: ReturnType<typeof setInterval> | undefined
   /** Kept only in this element, for the change that is required at a first sign-in. */
   #password = ''
 
   override connectedCallback(): void {
     super.connectedCallback()
-    if (!session.user && canBegin()) {
-      void providersOf().then(found => {
-        this.providers = found
+    if (!session.user) {
+      void waysIn().then(found => {
+        this.ways = found
       })
     }
   }
@@ -66,26 +70,52 @@ export class PbSignIn extends PbElement {
         : nothing
     return gate(html`<section class="card gcard"><h1>${t('Sign in to {host}', { host: location.host })}</h1>
       ${ended && !this.error ? html`<div class="callout warn" role="status">${icon('clock')}<p>${t('Your sign-in has ended. Sign in again to go on.')}</p></div>` : nothing}
-      <form class="stack l" @submit=${this.#submit}>
+      ${this.#passwordForm()}${this.#others()}</section>${back}`)
+  }
+
+  #passwordForm(): unknown {
+    const passwords = this.ways?.passwords ?? 'on'
+    if (passwords === 'off' && !this.byPassword) return this.#problem()
+    return html`<form class="stack l" @submit=${this.#submit}>${passwords === 'on' ? nothing : html`<p class="hint">${t('Administrators alone sign in with a password here.')}</p>`}
         <div class="field"><label class="lbl" for="user">${t('User')}</label><input id="user" name="username" class="in big" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus></div>
         ${this.#passwordField('password', t('Password'), 'current-password')}${this.#problem()}
-        <button class="btn pri big full" ?disabled=${this.busy || this.wait > 0}>${this.busy ? t('Signing in') : this.wait > 0 ? t('Wait {n} s', { n: this.wait }) : t('Sign in')}</button></form>${this.#others()}</section>${back}`)
+        <button class="btn pri big full" ?disabled=${this.busy || this.wait > 0}>${this.busy ? t('Signing in') : this.wait > 0 ? t('Wait {n} s', { n: this.wait }) : t('Sign in')}</button></form>`
   }
 
   #others(): unknown {
-    const { providers = [] } = this
-    if (providers.length === 0) return nothing
+    const { ways } = this
+    const providers = ways && canBegin() ? ways.items : []
+    const withPasskey = ways?.passkeys === true && hasPasskeys()
+    const isHidden = ways?.passwords === 'off' && !this.byPassword
+    const toPassword = isHidden
+      ? html`<button type="button" class="btn ghost full" @click=${() => {
+          this.byPassword = true
+        }}>${t('Sign in as an administrator')}</button>`
+      : nothing
+    if (providers.length === 0 && !withPasskey) {
+      if (!isHidden) return nothing
+      return html`<p class="s q">${t('Users of this hub sign in with a passkey or an account, at the address of the hub with https.')}</p>${toPassword}`
+    }
     const returnTo = router.place.path
-    return html`<p class="or"><span>${t('or')}</span></p><div class="stack">${providers.map(
+    return html`${isHidden ? nothing : html`<p class="or"><span>${t('or')}</span></p>`}<div class="stack">${
+      withPasskey
+        ? html`<button type="button" class="btn big full" ?disabled=${this.busy} @click=${() => void this.#try(() => this.#byPasskey())}>${icon('fingerprint')}${t('Sign in with a passkey')}</button>`
+        : nothing
+    }${providers.map(
       ({ id, label }) =>
         html`<button type="button" class="btn big full" ?disabled=${this.busy} @click=${() => void this.#try(() => begin(id, { returnTo }))}>${t('Sign in with {provider}', { provider: label })}</button>`,
-    )}</div>`
+    )}${toPassword}</div>`
+  }
+
+  async #byPasskey(asked?: AskedProof): Promise<void> {
+    await session.passkeyStep(await askPasskey(asked ? { ticket: asked.ticket } : {}), asked)
   }
 
   #secondStep(asked: AskedProof): unknown {
     const form = codeForm({
       ...{ asked, byRecovery: this.byRecovery === true, busy: this.busy, wait: this.wait, problem: this.#problem() },
       submit: code => void this.#try(() => session.secondStep(asked, code)),
+      byPasskey: () => void this.#try(() => this.#byPasskey(asked)),
       other: () => {
         this.byRecovery = !this.byRecovery
         this.error = undefined

@@ -8,6 +8,7 @@ import { errorText } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
+import { askPasskey } from '../passkeys/ask.ts'
 import { gate } from './gate.ts'
 import { codeForm } from './second-step.ts'
 
@@ -49,6 +50,7 @@ export class PbResetPassword extends PbElement {
     return codeForm({
       ...{ asked, byRecovery: this.byRecovery === true, busy: this.busy, wait: 0, problem: this.#problem() },
       submit: code => void this.#send({ ticket: asked.ticket, code }),
+      byPasskey: () => void this.#byPasskey(asked),
       other: () => {
         this.byRecovery = !this.byRecovery
       },
@@ -80,6 +82,23 @@ export class PbResetPassword extends PbElement {
     event.preventDefault()
     this.#newPassword = String(new FormData(event.target as HTMLFormElement).get('next'))
     await this.#send()
+  }
+
+  /** The answer of the passkey becomes a code that the reset takes. */
+  async #byPasskey({ ticket }: AskedProof): Promise<void> {
+    this.busy = true
+    this.error = undefined
+    try {
+      const body = { ticket, passkey: await askPasskey({ ticket }) }
+      const { secondFactor } = await api.post<{ readonly secondFactor: { ticket: string; code: string } }>(
+        '/api/auth/passkeys/sign-in',
+        { body },
+      )
+      await this.#send(secondFactor)
+    } catch (error) {
+      this.error = asApiError(error)
+    }
+    this.busy = false
   }
 
   async #send(secondFactor?: { readonly ticket: string; readonly code: string }): Promise<void> {

@@ -20,11 +20,11 @@ export const factors: Readonly<Record<string, string>> = {
     '只有在验证身份后的十分钟内才能更改登录方式。',
   'Second factor': '第二验证方式',
   'Set an authenticator app': '设置身份验证器应用',
-  'A code of an app on your phone, besides the password. Whoever learns your password cannot sign in without it.':
-    '除密码外，还需手机应用中的验证码。即使密码泄露，他人也无法登录。',
+  'A passkey, or a code of an app on your phone, besides the password. Whoever learns your password cannot sign in without it.':
+    '除密码外，还需通行密钥或手机应用中的验证码。即使密码泄露，他人也无法登录。',
   'Recovery codes': '恢复码',
-  '{n} code is left. Each is for one sign-in without the app.': '剩余 {n} 个，每个可在没有应用时登录一次。',
-  '{n} codes are left. Each is for one sign-in without the app.': '剩余 {n} 个，每个可在没有应用时登录一次。',
+  '{n} code is left. Each is for one sign-in without the app or passkey.': '剩余 {n} 个，每个可在没有应用或通行密钥时登录一次。',
+  '{n} codes are left. Each is for one sign-in without the app or passkey.': '剩余 {n} 个，每个可在没有应用或通行密钥时登录一次。',
   'Make new codes': '生成新的恢复码',
   'Scan this with the app, or enter the key there.': '用应用扫描，或在应用中输入密钥。',
   'QR code of the key': '密钥二维码',
@@ -32,8 +32,8 @@ export const factors: Readonly<Record<string, string>> = {
   'With the first app all your other sign-ins end. Access keys go on.':
     '设置第一个应用后，您的其他登录都会失效，访问密钥不受影响。',
   'Set the app': '完成设置',
-  'Store these now: they are not shown again. Each is for one sign-in, if the app is lost.':
-    '请立即保存，之后不再显示。应用丢失时，每个可登录一次。',
+  'Store these now: they are not shown again. Each is for one sign-in, if the app or the passkey is lost.':
+    '请立即保存，之后不再显示。应用或通行密钥丢失时，每个可登录一次。',
   'I have stored them': '我已保存',
   'The app is set': '应用已设置',
   'Make new recovery codes?': '生成新的恢复码？',
@@ -58,5 +58,25 @@ export const factors: Readonly<Record<string, string>> = {
   Unlink: '取消关联',
   'You cannot sign in with it any more.': '之后无法再用它登录。',
   '{provider} is unlinked': '已取消关联 {provider}',
-  'Its codes count no more.': '它的验证码将失效。',
+  'It counts no more.': '它将失效。',
+  Passkey: '通行密钥',
+  Rename: '重命名',
+  'Authenticator app': '身份验证器应用',
+  'Use a passkey': '使用通行密钥',
+  'Set a passkey': '设置通行密钥',
+  'The passkey is set': '通行密钥已设置',
+  'Sign in with a passkey': '使用通行密钥登录',
+  'Sign in as an administrator': '以管理员身份登录',
+  'Administrators alone sign in with a password here.': '此处仅管理员使用密码登录。',
+  'Users of this hub sign in with a passkey or an account, at the address of the hub with https.':
+    '此中枢的用户通过 https 地址使用通行密钥或账号登录。',
+  'Unlock the passkey that you have set for this hub.': '请解锁您为此中枢设置的通行密钥。',
+  'Passkeys work at the name of the hub with https, not at this address.':
+    '通行密钥只能在中枢的 https 主机名下使用，不能在此地址使用。',
+  'Browsers keep passkeys for a host name with https, or for localhost, and not for the address of this page. An authenticator app works everywhere.':
+    '浏览器只为使用 https 的主机名或 localhost 保存通行密钥，不适用于此页面的地址。身份验证器应用在任何地址都可用。',
+  'With a passkey you sign in by fingerprint, face or PIN of your device, without the password.':
+    '使用通行密钥，可用设备的指纹、面容或 PIN 登录，无需密码。',
+  'This device has a passkey for the hub already.': '此设备已有该中枢的通行密钥。',
+  'The browser has given no passkey. Try again.': '浏览器未提供通行密钥，请重试。',
 }
