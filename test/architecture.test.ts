@@ -169,6 +169,12 @@ const FEATURE_WORDS: Readonly<
   // Files that come with the hub, certificates of an authority, and a document without references to others.
   // The list of bundled plugins names each.
   market: { own: ['core/hub/bundled.ts'], general: /(?!)/g, left: 18 },
+  // Events that the live stream repeats, and what programs keep of their users.
+  history: {
+    own: ['core/hub/bundled.ts'],
+    general: /event-?histor(?:y|ies)|HistoryLimits|#histories|its history and its own sign-in/gi,
+    left: 23,
+  },
   bundle: { own: ['core/bundles/'], general: /bundled|[_-]ca[_-]bundle|ca[_-]bundle|bundle the document/gi, left: 244 },
 }
 
