@@ -175,6 +175,12 @@ const FEATURE_WORDS: Readonly<
     general: /bundled|[_-]ca[_-]bundle|ca[_-]bundle|bundle the document|\|bundle\|/gi,
     left: 8,
   },
+  // Events that the live stream repeats, and what programs keep of their users.
+  history: {
+    own: ['core/hub/bundled.ts'],
+    general: /event-?histor(?:y|ies)|HistoryLimits|#histories|its history and its own sign-in/gi,
+    left: 23,
+  },
 }
 
 /** True for a module of the hub, and for the types that another plugin shares. */

@@ -12,8 +12,8 @@ export interface HealthParts {
   /** State of the log: `toFile` when it is written to a file, `failing` when writing it fails. */
   log(): { readonly toFile: boolean; readonly failing: boolean }
   anyPluginFailed(): boolean
-  /** State of the history, with the fault that pauses it. */
-  history(): { readonly isKept: boolean; readonly fault: HealthChecks['historyFault'] }
+  /** State of the store of log records, with the fault that pauses it. */
+  logStore(): { readonly isKept: boolean; readonly fault: HealthChecks['historyFault'] }
   /** A sentence when the hub reserves its last file descriptors for itself; otherwise undefined. */
   descriptorShortage(): string | undefined
   sandbox(): { readonly present: HealthChecks['sandbox']; readonly notes: readonly string[] }
@@ -38,7 +38,7 @@ export function createHealthChecks(parts: HealthParts): () => Promise<HealthChec
     return {
       store,
       sinks: failing ? 'failed' : toFile ? 'ok' : 'none',
-      ...historyCheck(parts.history()),
+      ...storeCheck(parts.logStore()),
       plugins: parts.anyPluginFailed() ? 'failed' : 'ok',
       descriptors: descriptorsShort() ? 'short' : 'ok',
       sandbox: present,
@@ -47,7 +47,7 @@ export function createHealthChecks(parts: HealthParts): () => Promise<HealthChec
   }
 }
 
-function historyCheck({ isKept, fault }: ReturnType<HealthParts['history']>) {
+function storeCheck({ isKept, fault }: ReturnType<HealthParts['logStore']>) {
   if (!isKept) return { history: 'none' } as const
   return fault ? ({ history: 'paused', historyFault: fault } as const) : ({ history: 'ok' } as const)
 }

@@ -289,7 +289,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
         // A lost data folder is an error with PostgreSQL too: it contains the keys.
         pingStore: () => pingInPlace({ draining: false, lock, databaseLock }, store),
         log: () => ({ toFile: loaded.config.logFile !== undefined, failing: hubLog.failing }),
-        history: () => ({ isKept: logStore()?.sink !== undefined, fault: logStore()?.sink?.fault }),
+        logStore: () => ({ isKept: logStore()?.sink !== undefined, fault: logStore()?.sink?.fault }),
         anyPluginFailed: () => plugins.list().some(plugin => plugin.state === 'failed'),
         descriptorShortage: () => descriptorShortage(reserve.free),
         sandbox: () => sandbox,

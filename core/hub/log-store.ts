@@ -4,6 +4,9 @@ import type { DurationSeries } from '../telemetry/duration-series.ts'
 import type { HubLog } from '../telemetry/log.ts'
 import { LogTally } from '../telemetry/log-tally.ts'
 
+/** Name of the store's queue among the sinks, whichever plugin has the store. */
+const SINK = 'database'
+
 /** Dependencies of {@link StoreFeeds}. */
 export interface StoreFeedParts {
   readonly hubLog: HubLog
@@ -37,12 +40,12 @@ export class StoreFeeds {
   }
 
   #open(stores: ReadonlyMap<string, LogStore>): void {
-    const [id = '', store] = stores.entries().next().value ?? []
+    const { value: store } = stores.values().next()
     if (store !== undefined && store === this.#current) return
     if (!this.#isCounting) this.#forgetNumbers()
     this.#current = store
     this.#isCounting = store?.sink !== undefined
-    if (store?.sink) this.#feed(id, store.sink)
+    if (store?.sink) this.#feed(store.sink)
     else this.#forgetNumbers()
   }
 
@@ -52,17 +55,17 @@ export class StoreFeeds {
     this.#parts.durations.take()
   }
 
-  #feed(id: string, sink: NonNullable<LogStore['sink']>): void {
+  #feed(sink: NonNullable<LogStore['sink']>): void {
     const { hubLog, bus, durations } = this.#parts
-    const log = hubLog.with({ component: `sink:${id}` })
-    const queue = hubLog.feed.add(id, {
+    const log = hubLog.with({ component: `sink:${SINK}` })
+    const queue = hubLog.feed.add(SINK, {
       ...sink.queue,
       get maxBatch() {
         return sink.maxBatch
       },
       send: batch => sink.write(batch),
       changed(state, error) {
-        bus.emit('sink.state', null, { sink: id, state })
+        bus.emit('sink.state', null, { sink: SINK, state })
         if (state === 'up') log.info('Log records are stored again')
         else log.error('Log records cannot be stored now; they wait', { error: String(error) })
       },
@@ -80,7 +83,7 @@ export class StoreFeeds {
       flush: withinMs => queue.flush(withinMs),
       tally: this.#tally,
       durations,
-      end: withinMs => hubLog.feed.remove(id, withinMs),
+      end: withinMs => hubLog.feed.remove(SINK, withinMs),
     })
   }
 }

@@ -19,7 +19,7 @@ const STREAM = '/api/stream'
 export interface Meters {
   /** Totals since the start, for `/metrics`. */
   readonly metrics: HubMetrics
-  /** Durations by time, for the history. */
+  /** Durations by time, for the store of log records. */
   readonly durations: DurationSeries
   readonly system: SystemMonitor
   readonly uptime: Uptime

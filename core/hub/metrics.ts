@@ -105,9 +105,9 @@ async function childrenOf(upstreams: Pick<Upstreams, 'states' | 'processes'>): P
 
 /** Bytes that the store of log records uses, and the number of records that are not stored yet. */
 async function storedNow(store: LogStore | undefined, hubLog: Pick<HubLog, 'sinks'>) {
-  const historyBytes = (await store?.sink?.bytes()) ?? { records: 0, counts: 0, durations: 0 }
-  const historyBehind = hubLog.sinks().find(({ id }) => id === 'database')?.waiting ?? 0
-  return { historyBytes, historyBehind }
+  const storedBytes = (await store?.sink?.bytes()) ?? { records: 0, counts: 0, durations: 0 }
+  const recordsBehind = hubLog.sinks().find(({ id }) => id === 'database')?.waiting ?? 0
+  return { storedBytes, recordsBehind }
 }
 
 function sessionsOf(mcp: Pick<McpEndpoint, 'sessions'>) {

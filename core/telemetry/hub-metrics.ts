@@ -48,10 +48,10 @@ export interface HubNow {
   readonly spans: SpanCounts
   /** Programs that run, by server. */
   readonly children: readonly ServerUsage[]
-  /** Bytes of the history's files, by kind of content. */
-  readonly historyBytes: Readonly<Record<string, number>>
+  /** Bytes of stored records and numbers, by kind of content. */
+  readonly storedBytes: Readonly<Record<string, number>>
   /** Records that are logged and not stored yet. */
-  readonly historyBehind: number
+  readonly recordsBehind: number
   /** Names of users by id. */
   readonly owners: ReadonlyMap<string, string>
 }
@@ -201,10 +201,10 @@ export class HubMetrics {
     )
     yield* customFamilies(now.custom, owner)
     yield* sinkFamilies(sinks)
-    const files = Object.entries(now.historyBytes).map(([kind, value]) => ({ labels: { kind }, value }))
+    const files = Object.entries(now.storedBytes).map(([kind, value]) => ({ labels: { kind }, value }))
     yield gauge('history_bytes', 'Size of the history files in bytes', files)
     yield gauge('history_behind_records', 'Log records that are not stored in the history yet', [
-      single(now.historyBehind),
+      single(now.recordsBehind),
     ])
     yield counter(
       'alert_deliveries_total',

@@ -4,6 +4,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { type Hub, startHub } from '../support/hub.ts'
 import { callText, online } from '../support/servers.ts'
 import { shutIn } from '../support/shut-in.ts'
+import { until } from '../support/wait.ts'
 
 /** A PATH without Bun and without anything of this repository. */
 const BARE = '/usr/bin:/bin'
@@ -31,6 +32,10 @@ async function use(hub: Hub): Promise<void> {
   const sample = await admin.mcp('/mcp/sample')
   expect(await callText(sample, 'echo', { text: 'of the sample' })).toContain('of the sample')
   await sample.close()
+  // A thread of a plugin stores it.
+  await until(async () => (await admin.ok('GET', '/api/logs/search?tool=echo')).total > 0, {
+    what: 'the record of the call',
+  })
 
   // The hub's own runtime, for commands of administrators on a machine without one.
   await admin.ok('POST', '/api/servers', await shutIn('open'))

@@ -1,4 +1,4 @@
-/** Fields of a record that may have an index in the files of the history, for queries by hand. */
+/** Fields of a record that may have an index in the store, for queries by hand. */
 export const INDEXED_FIELDS = [
   'timestamp',
   'level',

@@ -44,7 +44,7 @@ interface Window {
 
 /**
  * Writes records of calls: the first 200 of a user in a second separately, and the others as one record a second for each
- * server, tool and outcome. So a user with endless calls leaves others room in the queues and the history, and a search by tool,
+ * server, tool and outcome. So a user with endless calls leaves others room in the queues and the store, and a search by tool,
  * outcome or level still finds the calls. Such a record has the fields that its calls share, and also `count`, `errors`,
  * `outcomes` (their number by outcome), `duration` (the longest) and `durationTotal`, in ms. Its `status` is `error` if its
  * calls have different ones.

@@ -6,7 +6,7 @@ const well: HealthParts = {
   pingStore: async () => 'ok',
   log: () => ({ toFile: true, failing: false }),
   anyPluginFailed: () => false,
-  history: () => ({ isKept: true, fault: undefined }),
+  logStore: () => ({ isKept: true, fault: undefined }),
   descriptorShortage: () => undefined,
   sandbox: () => ({ present: 'full', notes: [] }),
 }
@@ -26,7 +26,7 @@ const ills: readonly (readonly [string, Partial<HealthParts>, object, number])[]
   ['a store that never answers', { pingStore: () => new Promise(() => {}) }, { store: 'lost' }, 503],
   ['a store that takes no writes', { pingStore: () => Promise.resolve('unwritable') }, { store: 'unwritable' }, 200],
   ['a log that cannot be written', { log: () => ({ toFile: false, failing: true }) }, { sinks: 'failed' }, 200],
-  ['a history that is paused', { history: () => ({ isKept: true, fault: FULL }) }, PAUSED, 200],
+  ['a history that is paused', { logStore: () => ({ isKept: true, fault: FULL }) }, PAUSED, 200],
   ['a plugin that failed', { anyPluginFailed: () => true }, { plugins: 'failed' }, 200],
   ['a sandbox that is gone', { sandbox: () => ({ present: 'lost', notes: [] }) }, { sandbox: 'lost' }, 200],
   ['no descriptors left', { descriptorShortage: () => 'EMFILE' }, { descriptors: 'short' }, 200],
