@@ -28,7 +28,12 @@ export default definePlugin<z.infer<typeof config>>({
   name: 'oauth-client',
   contract: 1,
   config,
-  claims: ['/api/connections/*', '/api/servers/{ref}/connect', '/oauth/client-metadata.json'],
+  claims: [
+    '/api/connections/*',
+    '/api/servers/{ref}/connect',
+    '/api/servers/{ref}/connections/me',
+    '/oauth/client-metadata.json',
+  ],
   limits: LIMITS,
   errors: ERRORS,
   words,

@@ -1,4 +1,5 @@
 import { definePlugin, HubError, isJsonObject, type JsonObject, type TransportContribution } from 'patchbay/contract'
+import { BRING_FIELDS } from 'patchbay/transport-kit'
 
 const configSchema: JsonObject = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -69,6 +70,7 @@ const configSchema: JsonObject = {
       description: 'The bundle whose files lie in /opt/package of the sandbox (POST /api/bundles).',
       'x-zh': { title: '包', description: '其文件位于沙箱 /opt/package 中的包（POST /api/bundles）。' },
     },
+    ...BRING_FIELDS,
   },
 }
 
