@@ -1,5 +1,63 @@
 import type { JsonObject } from '../contract/json.ts'
 
+/** Values that a server asks each of its users for, and who brings a credential. */
+export const BRING_FIELDS: Readonly<Record<string, JsonObject>> = {
+  bring: {
+    type: 'array',
+    asksCallers: true,
+    maxItems: 16,
+    title: 'Values of each user',
+    description: 'Values that each user enters, such as an API key. Nobody else sees them.',
+    'x-zh': { title: '每个用户的值', description: '每个用户各自填写的值，例如 API 密钥；其他人看不到。' },
+    items: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['name', 'in', 'key', 'label'],
+      properties: {
+        name: {
+          ...{ type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$', title: 'Name' },
+          description: 'The name of the value in requests to the hub.',
+          'x-zh': { title: '名称', description: '该值在对 hub 的请求中的名称。' },
+        },
+        in: {
+          ...{ type: 'string', enum: ['header', 'env'], title: 'Place' },
+          description: '`header` of each request, or `env`: a variable of a process that each user has.',
+          'x-zh': { title: '位置', description: '`header`：每个请求的请求头；`env`：每个用户各自进程的环境变量。' },
+        },
+        key: {
+          ...{ type: 'string', minLength: 1, maxLength: 128, title: 'Header or variable' },
+          description: 'The name of the header or of the variable.',
+          'x-zh': { title: '请求头或变量', description: '请求头或变量的名称。' },
+        },
+        format: {
+          ...{ type: 'string', maxLength: 256, title: 'Form' },
+          description: 'The text with {value} in it, such as "Bearer {value}". Default: the value alone.',
+          'x-zh': { title: '格式', description: '含 {value} 的文本，例如 "Bearer {value}"；默认仅为该值。' },
+        },
+        label: {
+          ...{ type: 'string', minLength: 1, maxLength: 128, title: 'Label' },
+          description: 'The text beside the input.',
+          'x-zh': { title: '标签', description: '输入框旁的文字。' },
+        },
+        help: {
+          ...{ type: 'string', maxLength: 1024, title: 'Help' },
+          description: 'Where a user finds the value.',
+          'x-zh': { title: '帮助', description: '用户在哪里可以找到该值。' },
+        },
+      },
+    },
+  },
+  credentials: {
+    ...{ type: 'string', enum: ['owner', 'caller'], title: 'Who signs in' },
+    description:
+      '`caller`: each user signs in and acts as such, the usual with `oauth`. `owner`: all act as the owner.',
+    'x-zh': {
+      title: '由谁登录',
+      description: '`caller`：每个用户各自登录（`oauth` 的默认值）；`owner`：所有人以所有者身份操作。',
+    },
+  },
+}
+
 /** Fields of a server at which users sign in, for the schema of a transport that a source of credentials may serve. */
 export const SIGN_IN_FIELDS: Readonly<Record<string, JsonObject>> = {
   oauth: {
@@ -110,13 +168,5 @@ export const SIGN_IN_FIELDS: Readonly<Record<string, JsonObject>> = {
       },
     },
   },
-  credentials: {
-    ...{ type: 'string', enum: ['owner', 'caller'], title: 'Who signs in' },
-    description:
-      '`caller`: each user signs in and acts as such, the usual with `oauth`. `owner`: all act as the owner.',
-    'x-zh': {
-      title: '由谁登录',
-      description: '`caller`：每个用户各自登录（`oauth` 的默认值）；`owner`：所有人以所有者身份操作。',
-    },
-  },
+  ...BRING_FIELDS,
 }

@@ -7,6 +7,7 @@ import type {
   CredentialTarget,
 } from 'patchbay/features'
 import { bounded } from './bounded.ts'
+import { BroughtValues, broughtFields } from './brought-values.ts'
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
 import { Clients, type IssuerClient } from './clients.ts'
 import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './discovery.ts'
@@ -39,6 +40,7 @@ export class Broker implements CredentialSource {
   readonly store: CredentialStore
   readonly clients: Clients
   readonly refresher: Refresher
+  readonly values: BroughtValues
   readonly #context: PluginContext<unknown>
   readonly #exchanges: Exchanges
   readonly #challenges = new Map<string, Remembered>()
@@ -55,9 +57,12 @@ export class Broker implements CredentialSource {
     this.clients = new Clients(context, registrations)
     this.#exchanges = new Exchanges(context, this.clients)
     this.refresher = new Refresher(context, this.store, this.clients)
+    this.values = new BroughtValues(context, this.store, serverId => this.pageOf(serverId))
   }
 
   async forConnection(server: CredentialTarget, userId: string): Promise<Brought | undefined> {
+    const fields = broughtFields(server.config)
+    if (fields) return this.values.forConnection(server, fields, userId)
     const oauth = serverOauth(server.config)
     const url = serverUrl(server.config)
     if (!oauth || !url) return undefined
@@ -75,6 +80,8 @@ export class Broker implements CredentialSource {
   ): Promise<Brought | undefined> {
     const url = serverUrl(server.config)
     if (!url) return undefined
+    if (broughtFields(server.config))
+      return challenge.status === 401 ? this.values.refused(server, userId, used?.version) : undefined
     const oauth = serverOauth(server.config)
     const bearer = bearerChallenge(challenge.header)
     this.#remember(server.id, bearer)
@@ -99,6 +106,8 @@ export class Broker implements CredentialSource {
   }
 
   async standing(server: CredentialTarget, userId: string): Promise<CredentialStanding | undefined> {
+    const fields = broughtFields(server.config)
+    if (fields) return this.values.standing(server, fields, userId)
     const oauth = serverOauth(server.config)
     const url = serverUrl(server.config)
     if (!oauth || !url) return undefined

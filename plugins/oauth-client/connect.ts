@@ -108,6 +108,7 @@ export class Connect {
     await this.#broker.store.remove(credential)
     this.flows.end(userId, serverId)
     states.credentialChanged(serverId, userId, 'lost')
+    if (kept.values) return
     const server = await states.target(serverId).catch(() => undefined)
     if (!server) return
     const fetch = fetchAround(this.#context, server)

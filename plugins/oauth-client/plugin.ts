@@ -29,7 +29,12 @@ export default definePlugin<z.infer<typeof config>>({
   contract: 1,
   config,
   section: { name: 'oauth', members: Object.keys(config.shape) },
-  claims: ['/api/connections/*', '/api/servers/{ref}/connect', '/oauth/client-metadata.json'],
+  claims: [
+    '/api/connections/*',
+    '/api/servers/{ref}/connect',
+    '/api/servers/{ref}/connections/me',
+    '/oauth/client-metadata.json',
+  ],
   limits: LIMITS,
   errors: ERRORS,
   words,

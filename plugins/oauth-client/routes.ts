@@ -1,6 +1,7 @@
-import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
+import { HubError, type JsonObject, type PluginContext, type UserActor } from 'patchbay/contract'
 import { z } from 'zod'
 import type { Broker } from './broker.ts'
+import { broughtFields, MOST_VALUE } from './brought-values.ts'
 import { clientMetadata } from './clients.ts'
 import { CALLBACK, type Connect, DOCUMENT } from './connect.ts'
 import { MOST_SCOPES, SCOPE } from './scopes.ts'
@@ -40,7 +41,7 @@ const scope = z.string().regex(SCOPE)
 
 /** Adds the routes of sign-ins at servers. */
 export function addRoutes(context: PluginContext<unknown>, broker: Broker, connect: Connect): void {
-  const { routes, registry, states } = context
+  const { routes, registry, servers, states } = context
 
   routes.add({
     ...{ method: 'POST', path: '/api/servers/{ref}/connect', whole: true, access: 'user', tag: TAG },
@@ -77,6 +78,27 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
       const expiresAt = new Date(expiresAtMs).toISOString()
       const shown = { flow: id, authorizeUrl, issuer: issuer.issuer, redirectUri, scopes, expiresAt }
       return { status: 201, body: shown, headers: { 'cache-control': 'no-store' } }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'PUT', path: '/api/servers/{ref}/connections/me', whole: true, access: 'user', tag: TAG },
+    summary: 'Enter the values that a server asks each of its users for; they cannot be read again',
+    params: z.object({ ref: z.string().max(512) }),
+    body: z.object({
+      values: z
+        .record(z.string().max(64), z.string().max(MOST_VALUE))
+        .meta({ description: 'By their names in `bring`.' }),
+    }),
+    answers: { 200: { description: 'The connection', schema: connection, example: exampleConnection } },
+    audit: 'enter',
+    async handle({ actor, params: { ref }, body: { values } }) {
+      const found = await servers.find(actor, ref)
+      const isForAll = found.config.credentials === 'owner'
+      if (isForAll && found.ownerId !== actor.userId)
+        throw new HubError('not_owner', `The owner of "${found.name}" enters the values for all its users`)
+      const target = await states.target(found.id)
+      return { body: await shown(await broker.values.enter(target, actor.userId, values), actor) }
     },
   })
 
@@ -142,10 +164,14 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
           ...{ server: z.string(), name: z.string(), owner: z.string() },
           own: z.boolean().meta({ description: 'True when the server is yours.' }),
           for: z.enum(['self', 'all']),
-          host: z
-            .string()
+          host: z.string().optional().meta({
+            description:
+              'Where the sign-in or the values are used; absent for a program, and where you cannot begin one.',
+          }),
+          bring: z
+            .array(z.object({ name: z.string(), label: z.string(), help: z.string().optional() }))
             .optional()
-            .meta({ description: 'Where the sign-in is used; absent where you cannot begin one.' }),
+            .meta({ description: 'Values that the server asks you for, in place of a sign-in.' }),
           connection: connection.optional(),
         }),
         example: { server: 'ada~notes', name: 'notes', owner: 'ada', own: true, for: 'self', host: 'mcp.example.com' },
@@ -161,13 +187,14 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
         ...{ server: `${owner}~${name}`, name, owner, own: ownerId === actor.userId },
         for: config.credentials === 'owner' ? ('all' as const) : ('self' as const),
       }
-      const mayBegin = body.own || (body.for === 'self' && serverOauth(config) !== undefined)
-      const target = mayBegin ? await states.target(id).catch(() => undefined) : undefined
+      const asked = askedOf(config, body)
+      const target = asked.mayBegin ? await states.target(id).catch(() => undefined) : undefined
       const host = target && serverUrl(target.config)?.host
       return {
         body: {
           ...body,
           ...(host === undefined ? {} : { host }),
+          ...(asked.bring ? { bring: asked.bring } : {}),
           ...(own ? { connection: await shown(own, actor) } : {}),
         },
       }
@@ -231,10 +258,21 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
     const active = new Set(items.filter(({ state }) => state === 'active').map(({ serverId }) => serverId))
     const own = await registry.ownServers(actor)
     return own
-      .filter(({ id, config }) => serverOauth(config)?.grant === 'code' && !active.has(id))
+      .filter(({ id, config }) => isWanting(config) && !active.has(id))
       .map(({ id, name, ownerName }) => ({
         ...{ server: `${ownerName}~${name}`, serverId: id },
         connectUrl: broker.pageOf(id),
       }))
   }
+}
+
+function isWanting(config: JsonObject): boolean {
+  return serverOauth(config)?.grant === 'code' || broughtFields(config) !== undefined
+}
+
+/** What a user may do at the page of a server: begin a sign-in, or enter values. */
+function askedOf(config: JsonObject, { own, for: who }: { readonly own: boolean; readonly for: 'self' | 'all' }) {
+  if (!own && who === 'all') return { mayBegin: false }
+  const bring = broughtFields(config)?.map(({ name, label, help }) => ({ name, label, ...(help ? { help } : {}) }))
+  return { mayBegin: own || bring !== undefined || serverOauth(config) !== undefined, ...(bring ? { bring } : {}) }
 }

@@ -13,6 +13,9 @@ export interface Kept {
   readonly client: IssuerClient
   /** The addresses of the issuer that the hub uses later. */
   readonly endpoints: Pick<AuthorizationServer, 'issuer' | 'token_endpoint' | 'revocation_endpoint'>
+  /** Values that the user entered in place of a sign-in, and the origin or program that they are for. */
+  readonly values?: Readonly<Record<string, string>>
+  readonly place?: string
 }
 
 /** A sign-in, opened. */
@@ -29,6 +32,14 @@ export interface NewTokens {
   readonly client: IssuerClient
   readonly issuer: AuthorizationServer
   readonly tokens: Tokens
+}
+
+/** The values that a user entered for a server. */
+interface EnteredValues {
+  readonly userId: string
+  readonly serverId: string
+  readonly place: string
+  readonly values: Readonly<Record<string, string>>
 }
 
 /** Part of a token's life after which it is refreshed, and the least time before its end for one of over 5 min, in ms. */
@@ -105,15 +116,40 @@ export class CredentialStore {
   /** Takes the place of the user's earlier sign-in at the server, and of the one used longest ago if there are too many. */
   async signedIn(given: NewTokens): Promise<Credential> {
     const { userId: user_id, serverId: server_id, resource, asked, client, issuer, tokens } = given
-    const now = new Date()
-    const kept = keptOf(tokens, client, issuer)
-    const id = crypto.randomUUID()
-    const row = {
-      ...{ id, user_id, server_id, resource, issuer: issuer.issuer, client_id: client.id, state: 'active' as const },
+    return this.#replace(keptOf(tokens, client, issuer), {
+      ...{ user_id, server_id, resource, issuer: issuer.issuer, client_id: client.id },
       scopes_asked: asked.join(' '),
       scopes: tokens.scope ?? asked.join(' '),
-      ...timesOf(tokens, now),
-      ...{ created_at: now.toISOString(), last_used_at: now.toISOString() },
+      ...timesOf(tokens, new Date()),
+    })
+  }
+
+  /** Keeps the values that a user entered, in the same way. */
+  async entered({ userId, serverId, place, values }: EnteredValues): Promise<Credential> {
+    return this.#replace(
+      { access: '', client: { id: '', method: 'none', kind: 'given' }, endpoints: { issuer: '' }, values, place },
+      {
+        ...{
+          user_id: userId,
+          server_id: serverId,
+          resource: URL.parse(place)?.origin ?? '',
+          issuer: '',
+          client_id: '',
+        },
+        ...{ scopes_asked: '', scopes: '', expires_at: null, refresh_at: null },
+      },
+    )
+  }
+
+  async #replace(
+    kept: Kept,
+    given: Omit<CredentialRow, 'id' | 'state' | 'version' | 'created_at' | 'last_used_at' | 'sealed'>,
+  ): Promise<Credential> {
+    const { user_id, server_id } = given
+    const now = new Date().toISOString()
+    const id = crypto.randomUUID()
+    const row = {
+      ...{ id, ...given, state: 'active' as const, created_at: now, last_used_at: now },
       sealed: this.#context.sealing.seal('credential', { id, user_id }, JSON.stringify(kept)),
     }
     return this.#tables.write(async db => {

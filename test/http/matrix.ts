@@ -108,6 +108,12 @@ const SERVERS: readonly Row[] = [
     user: { own: 400, foreign: 404, public: 403, missing: 404 },
     admin: { own: 403, foreign: 403, public: 403, missing: 404 },
   },
+  {
+    // None of them asks for values.
+    ...{ method: 'PUT', path: '/api/servers/{ref}/connections/me', thing: 'server', body: () => ({ values: {} }) },
+    user: { own: 400, foreign: 404, public: 400, missing: 404 },
+    admin: { own: 400, foreign: 400, public: 400, missing: 404 },
+  },
   { method: 'POST', path: '/api/servers/{ref}/refresh', query: 'wait=5s', thing: 'server', ...edited(202) },
   { method: 'GET', path: '/api/servers/{ref}/logs', thing: 'server', ...edited(200) },
   { method: 'GET', path: '/api/servers/{ref}/tools', thing: 'server', ...seen(200) },

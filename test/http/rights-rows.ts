@@ -202,6 +202,7 @@ export const HELD_ELSEWHERE: readonly string[] = [
   'POST /api/keys',
   // test/plugins/oauth-server and test/plugins/oauth-client test these.
   'POST /api/servers/{ref}/connect',
+  'PUT /api/servers/{ref}/connections/me',
   'POST /api/connections/finish',
   ...['/api/oauth/requests', '/api/oauth/decisions', '/token', '/register'].map(path => `POST ${path}`),
   'POST /api/keys/{id}/rotate',

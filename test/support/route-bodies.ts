@@ -217,6 +217,10 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
     growth('scopes', [50, 9_000], n => ({ scopes: many(n, at => `s${at}`) })),
     growth('a long scope', [200, 900_000], n => ({ scopes: ['s'.repeat(n)] })),
   ],
+  'PUT /api/servers/{ref}/connections/me': [
+    growth('many values', [50, 9_000], n => ({ values: Object.fromEntries(many(n, at => [`v${at}`, 'x'])) })),
+    growth('a long value', [8_000, 900_000], n => ({ values: { key: 'x'.repeat(n) } })),
+  ],
   'POST /api/connections/finish': [
     growth('a long address', [8_000, 900_000], n => ({
       url: `https://hub.example/oauth/callback?state=${'s'.repeat(n)}`,

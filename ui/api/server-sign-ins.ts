@@ -33,7 +33,16 @@ export interface ConnectPlace {
   readonly for: ConnectionFor
   /** Where the sign-in is used; absent where the user cannot begin one. */
   readonly host?: string
+  /** Values that the server asks the user for, in place of a sign-in. */
+  readonly bring?: readonly BroughtValue[]
   readonly connection?: Connection
+}
+
+/** A value that a server asks each of its users for. */
+export interface BroughtValue {
+  readonly name: string
+  readonly label: string
+  readonly help?: string
 }
 
 /** A sign-in that has begun. */
@@ -52,6 +61,8 @@ export const connectionsApi = {
     api.get<ConnectPlace>(`/api/connections/servers/${segment(id)}`, { signal }),
   begin: (server: string, who: ConnectionFor) =>
     api.post<ConnectFlow>(`${serverPath(server)}/connect`, { body: { for: who } }),
+  enter: (server: string, values: Readonly<Record<string, string>>) =>
+    api.put<Connection>(`${serverPath(server)}/connections/me`, { body: { values } }),
   finish: (url: string) => api.post<Connection>('/api/connections/finish', { body: { url } }),
   end: (id: string) => api.delete(`/api/connections/${segment(id)}`),
 }

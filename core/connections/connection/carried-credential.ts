@@ -34,6 +34,11 @@ export class CarriedCredential {
     return { headers, version, proofKey, secrets: [...secrets, ...secretParts(String(proofKey.d ?? ''))] }
   }
 
+  /** The variables for the process of the user. */
+  get env(): Readonly<Record<string, string>> {
+    return this.#brought?.env ?? {}
+  }
+
   /** Asks for the present headers. Throws as the source does. */
   async load(): Promise<CarriedHeaders> {
     for (const source of this.#sources().values()) {
@@ -68,8 +73,8 @@ export class CarriedCredential {
 }
 
 /**
- * The credential for connections to a server with a URL; undefined where nothing brings one, or the configuration has an
- * `Authorization` itself. `lent`: the headers of header providers. Throws as the source does.
+ * The credential for connections to a server with a URL, or whose users bring values of their own; undefined where nothing brings one,
+ * or the configuration has an `Authorization` itself. `lent`: the headers of header providers. Throws as the source does.
  */
 export async function carriedCredential(
   sources: () => ReadonlyMap<string, CredentialSource>,
@@ -78,9 +83,11 @@ export async function carriedCredential(
   lent: Readonly<Record<string, string>>,
   userId: string,
 ): Promise<CarriedCredential | undefined> {
-  if (sources().size === 0 || typeof config.url !== 'string') return undefined
+  if (sources().size === 0) return undefined
   const names = [...Object.keys(headersIn(config)), ...Object.keys(lent)]
-  if (names.some(header => header.toLowerCase() === 'authorization')) return undefined
+  const isSet = typeof config.url !== 'string' || names.some(header => header.toLowerCase() === 'authorization')
+  // Users enter their own values, whatever the owner has set besides; nobody signs in then.
+  if (isSet && config.bring === undefined) return undefined
   const credential = new CarriedCredential(sources, { ...target, name, transport, config }, userId)
   await credential.load()
   return credential

@@ -15,6 +15,7 @@ import { visibleText } from '../../domain/text/visible-text.ts'
 import type { CredentialSource } from '../../features/credentials.ts'
 import type { AuditEntry, EffectiveServer } from '../../registry/api.ts'
 import { secretParts } from '../../secrets/parts.ts'
+import { Redactor } from '../../secrets/redact.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
 import type { LinkLimits, Liveness } from '../protocol.ts'
 import { resolveInside } from '../sandbox/command.ts'
@@ -95,8 +96,10 @@ export class Launcher {
     const userId = callerId !== undefined && asksCallers(settings) ? callerId : ownerId
     const target = { id: serverId, ownerId }
     const sources = this.#options.credentialSources
-    const credential = child ? undefined : await carriedCredential(sources, target, settings, lent.headers, userId)
-    const redactor = redactors.hold(serverId, secrets, Object.values(lent.headers).flatMap(secretParts))
+    const credential = await carriedCredential(sources, target, settings, lent.headers, userId)
+    const ofServer = redactors.hold(serverId, secrets, Object.values(lent.headers).flatMap(secretParts))
+    const env = credential?.env ?? {}
+    const redactor = withUserValues(ofServer, Object.values(env))
     const isLent = Object.keys(lent.headers).length > 0
     const config = isLent ? withHeaders(settings.config, lent.headers) : settings.config
     return {
@@ -108,11 +111,12 @@ export class Launcher {
       ...(effective.askedVersion === undefined ? {} : { askedVersion: effective.askedVersion }),
       config,
       lent,
-      ...(credential ? { credential } : {}),
+      ...(credential && !child ? { credential } : {}),
       ...(effective.document ? { readDocument: effective.document } : {}),
       child: child && {
         serverId,
         ...child,
+        env: { ...child.env, ...env },
         ...(confinement ? { confinement } : {}),
         redact: redactor.text.bind(redactor),
       },
@@ -340,4 +344,9 @@ export function limitsOf({ timeoutMs, maxTimeoutMs, maxResultBytes, healthCheck 
   const liveness = { intervalMs: interval, timeoutMs: timeout, misses: Math.max(1, retries), always: false }
   const limits = { timeoutMs, maxTimeoutMs, maxResultBytes: maxResultBytes ?? RESULT_BYTES.usual }
   return { ...limits, liveness: enabled ? liveness : UNWATCHED }
+}
+
+/** A redactor of its own for the values of one user: that of the server would forget those of others. */
+function withUserValues(ofServer: Redactor, values: readonly string[]): Redactor {
+  return values.length === 0 ? ofServer : new Redactor([...ofServer.secrets, ...values.flatMap(secretParts)])
 }

@@ -156,8 +156,11 @@ export class CallerLists {
   hide(userId: string): void {
     for (const key of keysOf(userId)) {
       const kept = this.#kept.get(key)
-      if (kept) kept.hidden = true
-      if (kept && !this.#options.connection(key)) this.#drop(key)
+      if (!kept || kept.hidden) continue
+      kept.hidden = true
+      if (!this.#options.connection(key)) this.#drop(key)
+      const serverId = this.#options.record().id
+      this.#options.context.bus.emit('caller.lists', userId, { serverId, userId, kinds: [] }, 'internal')
     }
   }
 

@@ -134,6 +134,14 @@ export class ManagedServer {
     return side === 'older' && !this.older.spoken ? undefined : side
   }
 
+  async #credentialRenewed(serverId: string, userId: string, change: CredentialChange): Promise<void> {
+    const { callers, context } = this.#parts
+    if (change === 'gained') callers.hide(userId)
+    await context.launcher.credentialRenewed(serverId, userId)
+    // Lists that are read before would be those of the former account.
+    if (change === 'gained') callers.renew(userId)
+  }
+
   /** A user holds no valid credential for the server any more. */
   credentialMissing(userId: string): void {
     this.#parts.callers.hide(userId)
@@ -142,9 +150,8 @@ export class ManagedServer {
   /** A user's credential for the server is there, is another one, or must not be used any more. */
   credentialChanged(userId: string, change: CredentialChange): void {
     const { id, ownerId } = this.#record
-    if (change === 'gained') this.#parts.callers.renew(userId)
-    if (change !== 'lost') void this.#parts.context.launcher.credentialRenewed(id, userId)
-    else this.endUser(userId)
+    if (change === 'lost') this.endUser(userId)
+    else void this.#credentialRenewed(id, userId, change)
     if (userId !== ownerId || !this.wanted || !mayRun(this.#record)) return
     if (change === 'lost') this.restart()
     else if (this.state === 'offline') this.start()

@@ -7,6 +7,7 @@ import { Fields, isPlainText } from '../json/fields.ts'
 import { pointerToken } from '../json/json-pointer.ts'
 import { quoteName } from '../names.ts'
 import { checkHeaders, checkUrl, HTTP_SCHEMES } from './address.ts'
+import { checkBrought } from './brought.ts'
 import { checkCertificates, checkPrivateKey } from './certificates.ts'
 import { looksLikeAddress } from './moved-secrets.ts'
 import { openapiAddresses, readOpenapi, storedDocument } from './openapi.ts'
@@ -48,6 +49,7 @@ export function readTransport(
 ): TransportPart | undefined {
   const before = errors.length
   readMembers(transport.schema, new Fields(filled, '#', errors), FORMATS)
+  checkBrought(filled, error => errors.push(error))
   if (errors.length > before) return undefined
   return { config: withCredentials(transport, raw), filled: withCredentials(transport, filled) }
 }

@@ -1,6 +1,6 @@
 import { html, nothing } from 'lit'
 import { type ApiError, asApiError } from '../../api/problem.ts'
-import { type ConnectionFor, type ConnectPlace, connectionsApi } from '../../api/server-sign-ins.ts'
+import { type BroughtValue, type ConnectionFor, type ConnectPlace, connectionsApi } from '../../api/server-sign-ins.ts'
 import { Resource } from '../../app/resource.ts'
 import { href } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
@@ -46,6 +46,7 @@ export class PbConnectServer extends PbElement {
   }
 
   #form(place: ConnectPlace): unknown {
+    if (place.bring) return this.#values(place, place.bring)
     const { name, owner, own, host, connection } = place
     const isDone = connection?.state === 'active'
     return html`<form class="stack l" @submit=${(event: SubmitEvent) => this.#begin(event, place)}>
@@ -57,6 +58,37 @@ export class PbConnectServer extends PbElement {
       ${this.error ? errorState(this.error) : nothing}
       <div class="row wrap end"><a class="btn big" href=${href(`/servers/${encodeURIComponent(place.server)}`)}>${t('To the server')}</a>
         <button type="submit" class="btn pri big" ?disabled=${this.busy}>${isDone ? t('Sign in again') : t('Sign in')}</button></div></form>`
+  }
+
+  /** The values that the server asks for. They are never shown again. */
+  #values(place: ConnectPlace, bring: readonly BroughtValue[]): unknown {
+    const { name, owner, own, host, connection } = place
+    const isDone = connection?.state === 'active'
+    return html`<form class="stack l" @submit=${(event: SubmitEvent) => this.#enter(event, place, bring)}>
+      <h1 tabindex="-1">${t('Your values for “{name}”', { name })}</h1>
+      ${own ? nothing : html`<p class="s q">${t('A server of {owner}.', { owner })}</p>`}
+      ${isDone ? html`<div class="callout ok" role="status">${icon('circle-check')}<p>${t('You have entered your values. Enter them again to change them.')}</p></div>` : nothing}
+      <p>${host === undefined ? t('Your own process of the program gets them, and nobody else sees them.') : t('They are sent to {host} with your calls, and nobody else sees them. Enter them only if you trust that host.', { host })}</p>
+      ${bring.map(({ name: id, label, help }) => html`<div class="field"><label class="lbl" for=${`v-${id}`}>${label}</label><input id=${`v-${id}`} name=${id} class="in mono" type="password" required maxlength="8192" autocomplete="off" spellcheck="false" aria-describedby=${help === undefined ? nothing : `h-${id}`}>${help === undefined ? nothing : html`<p class="hint" id=${`h-${id}`}>${help}</p>`}</div>`)}
+      ${this.error ? errorState(this.error) : nothing}
+      <div class="row wrap end"><a class="btn big" href=${href(`/servers/${encodeURIComponent(place.server)}`)}>${t('To the server')}</a>
+        <button type="submit" class="btn pri big" ?disabled=${this.busy}>${t('Save the values')}</button></div></form>`
+  }
+
+  async #enter(event: SubmitEvent, { server }: ConnectPlace, bring: readonly BroughtValue[]): Promise<void> {
+    event.preventDefault()
+    const form = event.target as HTMLFormElement
+    const given = new FormData(form)
+    this.busy = true
+    this.error = undefined
+    try {
+      await connectionsApi.enter(server, Object.fromEntries(bring.map(({ name }) => [name, String(given.get(name))])))
+      form.reset()
+      await this.#place.reload()
+    } catch (error) {
+      this.error = asApiError(error)
+    }
+    this.busy = false
   }
 
   #who({ for: who }: ConnectPlace): unknown {

@@ -60,7 +60,8 @@ class PbPageConnections extends PbPage {
       { ...{ id: 'state', head: t('State'), label: t('State') }, cell: connection => stateWord(connection) },
       {
         ...{ id: 'issuer', head: t('Signed in at'), label: t('Signed in at') },
-        cell: ({ issuer }) => html`<span class="mono s">${URL.parse(issuer)?.host ?? issuer}</span>`,
+        cell: ({ issuer }) =>
+          issuer === '' ? t('your own values') : html`<span class="mono s">${URL.parse(issuer)?.host ?? issuer}</span>`,
       },
       {
         ...{ id: 'scopes', head: t('Permissions'), label: t('Permissions') },

@@ -29,6 +29,14 @@ export const connections: Readonly<Record<string, string>> = {
   'Servers that want to know who calls. Each sign-in is yours alone, and the hub renews it by itself.':
     '这些服务器需要知道调用者是谁。每项登录只属于您自己，并由中枢自动续期。',
   'for everybody': '供所有人使用',
+  'Your values for “{name}”': '您在“{name}”的值',
+  'You have entered your values. Enter them again to change them.': '您已填写您的值。如需更改，请重新填写。',
+  'Your own process of the program gets them, and nobody else sees them.':
+    '这些值只交给您自己的程序进程，其他人看不到。',
+  'They are sent to {host} with your calls, and nobody else sees them. Enter them only if you trust that host.':
+    '这些值随您的调用发送到 {host}，其他人看不到。请仅在您信任该主机时填写。',
+  'Save the values': '保存',
+  'your own values': '您自己的值',
   'Signed in at': '签发方',
   Permissions: '权限范围',
   'Sign in again at {name}': '在 {name} 重新登录',
