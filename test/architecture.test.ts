@@ -40,7 +40,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['store', 'secrets'],
     ['registry', 'telemetry'],
     ['plans'],
-    ['history', 'bundles', 'dashboards'],
+    ['history', 'dashboards'],
     ['auth'],
     ['request'],
     ['outbound'],
@@ -168,7 +168,7 @@ const FEATURE_WORDS: Readonly<
   // Files that come with the hub, certificates of an authority, a document without references to others, and Ruby's program. Left
   // are the command that sends one, and the folder of unpacked programs in the data folder.
   bundle: {
-    own: ['core/bundles/', 'core/hub/bundled.ts', 'core/store/migrate.ts'],
+    own: ['core/hub/bundled.ts', 'core/store/migrate.ts'],
     general: /bundled|[_-]ca[_-]bundle|ca[_-]bundle|bundle the document|\|bundle\|/gi,
     left: 8,
   },
