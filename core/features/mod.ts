@@ -1,6 +1,7 @@
 /**
  * Types of features that bundled plugins share with the hub, as `patchbay/features`: alerts, assistants, clients and imports,
- * credentials, sign-ins, traces, and the pages of the console. They extend the contract by declaration merging, and are types alone.
+ * credentials, sign-ins, traces, ranking of tools, and the pages of the console. They extend the contract by declaration merging,
+ * and are types alone.
  */
 
 export type * from './alerts.ts'
@@ -9,5 +10,6 @@ export type * from './clients.ts'
 export type * from './console.ts'
 export type * from './credentials.ts'
 export type * from './imports.ts'
+export type * from './ranking.ts'
 export type * from './sign-ins.ts'
 export type * from './tracing.ts'
