@@ -42,7 +42,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['store', 'secrets'],
     ['registry', 'telemetry'],
     ['plans'],
-    ['bundles', 'dashboards'],
+    ['dashboards'],
     ['log-kit'],
     ['auth'],
     ['request'],
@@ -171,7 +171,7 @@ const FEATURE_WORDS: Readonly<
   // Files that come with the hub, certificates of an authority, a document without references to others, and Ruby's program. Left
   // are the command that sends one, and the folder of unpacked programs in the data folder.
   bundle: {
-    own: ['core/bundles/', 'core/hub/bundled.ts', 'core/store/migrate.ts'],
+    own: ['core/hub/bundled.ts', 'core/store/migrate.ts'],
     general: /bundled|[_-]ca[_-]bundle|ca[_-]bundle|bundle the document|\|bundle\|/gi,
     left: 8,
   },
@@ -477,7 +477,7 @@ describe('restrictions to certain files', () => {
   })
 })
 
-test('the contract is types and few functions, in at most 1,360 lines with text besides the tables of error codes', () => {
+test('the contract is types and few functions, in at most 1,345 lines with text besides the tables of error codes', () => {
   const files = ['core/contract/mod.ts']
   for (const path of files) {
     const taken = byPath.get(path)?.imports.flatMap(one => one.target ?? []) ?? []
@@ -485,7 +485,7 @@ test('the contract is types and few functions, in at most 1,360 lines with text 
   }
   const counted = files.filter(path => !/^core\/contract\/(?:codes|remedies)\.ts$/.test(path))
   const lines = counted.flatMap(path => byPath.get(path)?.text.split('\n') ?? []).filter(line => line.trim() !== '')
-  expect(lines.length).toBeLessThanOrEqual(1_360)
+  expect(lines.length).toBeLessThanOrEqual(1_345)
   const functions = counted.flatMap(path =>
     [...(byPath.get(path)?.text ?? '').matchAll(/^export (?:async )?(?:function|class) (\w+)/gm)].map(
       match => match[1],

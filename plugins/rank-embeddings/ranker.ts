@@ -1,4 +1,5 @@
-import { HubError, type RankQuery, type ScopeTool } from 'patchbay/contract'
+import { HubError, type ScopeTool } from 'patchbay/contract'
+import type { RankQuery } from 'patchbay/features'
 import type { Vectors } from './vectors.ts'
 
 const DESCRIPTION_CHARACTERS = 1_000

@@ -84,6 +84,17 @@ function zipOfProject(manifest: object, files: Readonly<Record<string, string>>)
   return zipOf(Object.entries(all).map(([name, content]) => ({ name, content })))
 }
 
+test('what is sent and removed is in the audit log, with the file and its version', async () => {
+  const { bundleId } = await sent(bob, await packed(MANIFEST, { 'server/index.js': '1' }))
+  await bob.ok('DELETE', `/api/bundles/${bundleId}`)
+  for (const action of ['bundle.send', 'bundle.remove']) {
+    const { items } = await admin.ok('GET', `/api/admin/audit?action=${action}&limit=1`)
+    const detail = { bundle: bundleId, version: '1.0.0' }
+    expect(items).toMatchObject([{ action, target: 'shut-in', user: 'bob', detail }])
+    expect(items[0].requestId).toBeString()
+  }
+})
+
 if (level === 'full') describe('a bundle in the sandbox', inTheSandbox)
 else {
   test(`level ${level}: an ordinary user’s bundle is refused`, async () => {

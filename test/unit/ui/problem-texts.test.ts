@@ -65,8 +65,8 @@ test('values of the problem are in its Chinese text, and a part whose value is n
   expect(json({ line: 3 })).toBe('内容不是有效的 JSON')
   const ambiguous = { code: 'server_ambiguous', candidates: ['ann~git', 'bob~git'] }
   expect(problemText(new ApiError(409, ambiguous))).toBe('有多个服务器使用此名称：ann~git、bob~git')
-  const failed = new ApiError(400, { code: 'bundle_invalid', detail: 'HTTP 500 [x] {detail}' })
-  expect(problemText(failed)).toBe('扩展包无法使用：HTTP 500 [x] {detail}')
+  const failed = new ApiError(400, { code: 'spawn_failed', detail: 'HTTP 500 [x] {detail}' })
+  expect(problemText(failed)).toBe('进程无法启动：HTTP 500 [x] {detail}')
   expect(ownWords(failed)).toBeUndefined()
 })
 
