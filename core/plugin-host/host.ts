@@ -50,9 +50,8 @@ export class PluginHost {
     this.middlewares = new MiddlewareCounter(options.log)
     this.routes = new RouteTable(() => this.#slots, this.#points, options.log)
     const configured = new Map(options.entries.map(entry => [entry.use, entry]))
-    const bundled = inOrder(options.bundled).map(definition =>
-      newSlot(configured.get(definition.name) ?? { use: definition.name }, definition),
-    )
+    const entryOf = (name: string): PluginEntry => configured.get(name) ?? { use: name }
+    const bundled = inOrder(options.bundled).map(definition => newSlot(entryOf(definition.name), definition))
     for (const { name, programs = {} } of options.bundled) options.transports.programs.declare(name, programs)
     const names = new Set(options.bundled.map(definition => definition.name))
     this.#slots = [

@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto'
-import {
-  type Brought,
-  type CredentialStanding,
-  type CredentialTarget,
-  HubError,
-  isJsonObject,
-  type JsonObject,
-  type PluginContext,
-} from 'patchbay/contract'
+import { HubError, isJsonObject, type JsonObject, type PluginContext } from 'patchbay/contract'
+import type { Brought, CredentialStanding, CredentialTarget } from 'patchbay/features'
 import { serverUrl } from './server-config.ts'
 import type { Credential, CredentialStore } from './store.ts'
 

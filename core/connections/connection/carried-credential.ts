@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { ServerSettings } from '../../contract/records.ts'
 import type { Brought, CredentialChallenge, CredentialSource, CredentialTarget } from '../../features/credentials.ts'
 import { secretParts } from '../../secrets/parts.ts'
+import { Redactor } from '../../secrets/redact.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { CarriedHeaders } from '../protocol.ts'
 
@@ -95,4 +96,9 @@ export async function carriedCredential(
 
 function headersIn({ headers }: JsonObject): JsonObject {
   return isJsonObject(headers) ? headers : {}
+}
+
+/** A redactor of its own for the values of one user: that of the server would forget those of others. */
+export function withUserValues(ofServer: Redactor, values: readonly string[]): Redactor {
+  return values.length === 0 ? ofServer : new Redactor([...ofServer.secrets, ...values.flatMap(secretParts)])
 }

@@ -8,14 +8,13 @@ import { FairTurns } from '../../domain/fair-turns.ts'
 import { RESULT_BYTES } from '../../domain/result-bytes.ts'
 import { readPackageRun } from '../../domain/server/package-run.ts'
 import type { OpenPrograms, StoredProgram } from '../../domain/server/programs.ts'
-import { isProjectRun } from '../../domain/server/project-run.ts'
+import { isProjectRun } from '../../domain/program/project-run.ts'
 import { spawnPolicy } from '../../domain/server/spawn-policy.ts'
 import { asksCallers, canBeAsked, type ServerFace } from '../../domain/session-scope.ts'
 import { visibleText } from '../../domain/text/visible-text.ts'
 import type { CredentialSource } from '../../features/credentials.ts'
 import type { AuditEntry, EffectiveServer } from '../../registry/api.ts'
 import { secretParts } from '../../secrets/parts.ts'
-import { Redactor } from '../../secrets/redact.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
 import type { LinkLimits, Liveness } from '../protocol.ts'
 import { resolveInside } from '../sandbox/command.ts'
@@ -24,7 +23,7 @@ import type { Child, Children } from '../spawn/children.ts'
 import type { PackageInstaller } from '../spawn/package-installer.ts'
 import type { ProgramCopies } from '../spawn/program-copies.ts'
 import { PROJECT_ENV } from '../spawn/project-env.ts'
-import { carriedCredential } from './carried-credential.ts'
+import { carriedCredential, withUserValues } from './carried-credential.ts'
 import { Connection } from './connection.ts'
 import { CredentialUses } from './credential-uses.ts'
 import type { LaunchOptions, LaunchPlan, PlannedChild } from './launch-plan.ts'
@@ -344,9 +343,4 @@ export function limitsOf({ timeoutMs, maxTimeoutMs, maxResultBytes, healthCheck 
   const liveness = { intervalMs: interval, timeoutMs: timeout, misses: Math.max(1, retries), always: false }
   const limits = { timeoutMs, maxTimeoutMs, maxResultBytes: maxResultBytes ?? RESULT_BYTES.usual }
   return { ...limits, liveness: enabled ? liveness : UNWATCHED }
-}
-
-/** A redactor of its own for the values of one user: that of the server would forget those of others. */
-function withUserValues(ofServer: Redactor, values: readonly string[]): Redactor {
-  return values.length === 0 ? ofServer : new Redactor([...ofServer.secrets, ...values.flatMap(secretParts)])
 }

@@ -20,7 +20,7 @@ import { isFinal } from './machine/recovery.ts'
 import { askingEvents } from './seen-asking.ts'
 import type { ServerAsking } from './server-asking.ts'
 import { type ServerContext, wireErrorOf } from './server-context.ts'
-import { offersOf, type SessionEntry } from './session-entry.ts'
+import { isUntried, offersOf, type SessionEntry, startTurn } from './session-entry.ts'
 
 /** Time for which a session that got no process uses the shared connection before the next attempt. */
 const SHARES_MS = 30_000
@@ -95,7 +95,7 @@ export class DedicatedOpener {
       const prepared = await context.launcher.prepare(serverId, effective, entry.owner.userId || undefined)
       const plan = await context.launcher.ready(prepared, () => !entry.closed)
       if (plan.child) this.#admitProcess(entry)
-      release = await this.#slot(entry, effective, plan)
+      release = await startTurn(this.#options.context, entry, effective, plan)
       const whole = entry.closed ? plan : await context.launcher.withDocument(plan)
       if (entry.closed) {
         release()
@@ -232,14 +232,6 @@ export class DedicatedOpener {
     entry.admitted = true
   }
 
-  /** Programs for sessions start at the pace of the session's user; those of an administrator's own servers at none. */
-  #slot({ owner }: SessionEntry, { ownerId, ownerRole }: EffectiveServer, { child }: LaunchPlan): Promise<() => void> {
-    const { starts } = this.#options.context
-    if (owner.kind === 'face') return starts.acquire(ownerId)
-    const paced = child !== undefined && !(ownerRole === 'admin' && owner.userId === ownerId)
-    return starts.acquire(owner.userId, paced ? { atOnce: LIMITS.sessionStartsAtOnce } : {})
-  }
-
   /** The handlers for the lists that a connection reads; undefined for one that reads none. */
   #readerOf({ owner: { key, kind, userId }, older }: SessionEntry, configHash: string): ReaderEvents | undefined {
     if (kind === 'face') return this.#options.older.events(configHash)
@@ -349,11 +341,4 @@ export class DedicatedOpener {
     const code = reason.code === 'quota_servers' ? reason.code : 'server_offline'
     entry.slot.failWaiting({ code, message, ...data })
   }
-}
-
-/** True when the tool that it is opened for has not yet answered a client with these capabilities. */
-function isUntried({ slot, binding }: SessionEntry, trials: ServerAsking['trials']): boolean {
-  const { method, params } = slot.firstWaiting?.request ?? {}
-  const tool = method === 'tools/call' ? params?.name : undefined
-  return typeof tool !== 'string' || !binding || trials.isUntried(binding.capabilities, tool)
 }

@@ -1,3 +1,4 @@
+import { LIMITS } from '../../config/limits.ts'
 import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import {
@@ -11,7 +12,10 @@ import type { EffectiveServer } from '../../registry/api.ts'
 import type { SessionBinding } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
 import { ConnectionSlot } from '../connection/connection-slot.ts'
+import type { LaunchPlan } from '../connection/launch-plan.ts'
 import { RootsWait } from '../connection/roots-wait.ts'
+import type { ServerAsking } from './server-asking.ts'
+import type { ServerContext } from './server-context.ts'
 
 /** The owner of a connection: one client session, one lease, or all calls of one user. */
 export interface DedicatedTo {
@@ -91,4 +95,23 @@ export function offersOf(
     ...(owner.kind === 'lease' ? withChangingRoots(askable) : askable),
     ...declaredApps(binding.capabilities),
   }
+}
+
+/** Waits until its connection may start: programs start at the pace of the session's user, those of an administrator's own servers at none. */
+export function startTurn(
+  { starts }: Pick<ServerContext, 'starts'>,
+  { owner }: Pick<SessionEntry, 'owner'>,
+  { ownerId, ownerRole }: Pick<EffectiveServer, 'ownerId' | 'ownerRole'>,
+  { child }: Pick<LaunchPlan, 'child'>,
+): Promise<() => void> {
+  if (owner.kind === 'face') return starts.acquire(ownerId)
+  const paced = child !== undefined && !(ownerRole === 'admin' && owner.userId === ownerId)
+  return starts.acquire(owner.userId, paced ? { atOnce: LIMITS.sessionStartsAtOnce } : {})
+}
+
+/** True when the tool that it is opened for has not yet answered a client with these capabilities. */
+export function isUntried({ slot, binding }: SessionEntry, trials: ServerAsking['trials']): boolean {
+  const { method, params } = slot.firstWaiting?.request ?? {}
+  const tool = method === 'tools/call' ? params?.name : undefined
+  return typeof tool !== 'string' || !binding || trials.isUntried(binding.capabilities, tool)
 }
