@@ -118,6 +118,7 @@ export class RootsWait {
     if (this.#turn !== turn) return
     this.#open -= 1
     if (this.#open > 0) return
+    this.#limit()
     // The server has read the client's answer when it answers the ping.
     await settle(connection)
     if (this.#turn === turn && this.#open === 0) this.#over()
@@ -136,8 +137,8 @@ async function settle(connection: Connection): Promise<void> {
   const ping = new PendingCall({ method: 'ping', params: undefined })
   const sentMs = performance.now()
   connection.send(ping)
-  if ((await within(ping.reply, BUSY_MS)) === undefined) ping.cancel()
+  if ((await within(ping.reply, BUSY_MS)) === undefined) return ping.cancel()
   const tripMs = performance.now() - sentMs
   const takenMs = Math.min(Math.max(TAKEN_MS, TAKEN_TIMES * tripMs), Math.max(ROOTS_MS, tripMs))
-  await new Promise(resolve => setTimeout(resolve, Math.min(takenMs, BUSY_MS)))
+  await new Promise(resolve => setTimeout(resolve, takenMs))
 }
