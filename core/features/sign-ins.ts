@@ -24,17 +24,15 @@ export interface AskedProof {
   readonly expiresAt: string
 }
 
-/** The answer to it. */
 export type SecondAnswer = Readonly<{ ticket: string; code: string }>
 
 /**
  * Checks the second factor of users. `signIns.setSecondFactor` turns it on for a user. The id of the contribution is the plugin's
- * name. While the plugin does not run, these users cannot sign in.
+ * name. While the plugin does not run, these users cannot sign in. `takesPassword` false: passwords of the role open nothing.
  */
 export interface SecondFactor {
   /** True when users of this role must have one. */
   isRequired(role: Role): boolean
-  /** False when the passwords of this role open nothing; default true. */
   takesPassword?(role: Role): boolean
   /** Called after a right password or reset link. Undefined refuses the user. */
   ask(user: Person, purpose: ProofPurpose): Promise<AskedProof | undefined>

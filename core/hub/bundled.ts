@@ -119,30 +119,41 @@ export function pluginEntries(entries: readonly PluginEntry[], config: HubConfig
  * plugin of a section names goes to the first of them, which refuses it. Throws SettingsError `settings_duplicate` for one that
  * the block has too.
  */
-export function fileEntries({ document, state, path }: Pick<SettingsFile, 'document' | 'state' | 'path'>): PluginEntry[] {
-  const entries: PluginEntry[] = [...state.plugins]
-  const withSections = bundledPlugins.filter(({ section }) => section && document[section.name] !== undefined)
-  for (const { name: use, section } of withSections) {
-    if (!section) continue
-    const { name, members } = section
-    const given = document[name]
-    if (!isJsonObject(given)) throw new SettingsError('settings_json', path, `"${name}" is not an object`)
-    const sharing = withSections.filter(other => other.section?.name === name)
-    const ofNone = (key: string) => !sharing.some(other => other.section?.members.includes(key))
-    const isFirst = sharing[0]?.name === use
-    const own = Object.entries(given).filter(([key]) => members.includes(key) || (isFirst && ofNone(key)))
-    const index = entries.findIndex(entry => entry.use === use)
-    const entry = entries[index]
-    const block = isJsonObject(entry?.config) ? entry.config : {}
-    const twice = own.find(([key]) => Object.hasOwn(block, key))?.[0]
+export function fileEntries({
+  document,
+  state,
+  path,
+}: Pick<SettingsFile, 'document' | 'state' | 'path'>): PluginEntry[] {
+  let entries: PluginEntry[] = [...state.plugins]
+  for (const { name: use, section } of bundledPlugins) {
+    const own = section && membersFor(use, section, document, path)
+    if (!own || Object.keys(own).length === 0) continue
+    const present = entries.find(entry => entry.use === use)
+    const block = isJsonObject(present?.config) ? present.config : {}
+    const twice = Object.keys(own).find(key => Object.hasOwn(block, key))
     if (twice !== undefined) {
-      const text = `"${twice}" is in the section "${name}" and in the block of the plugin "${use}"; leave one of them out`
+      const text = `"${twice}" is in the section "${section.name}" and in the block of the plugin "${use}"; leave one of them out`
       throw new SettingsError('settings_duplicate', path, text)
     }
-    const config: JsonObject = { ...block, ...Object.fromEntries(own) }
-    if (own.length > 0) entries.splice(index < 0 ? entries.length : index, index < 0 ? 0 : 1, { ...entry, use, config })
+    const changed = { ...present, use, config: { ...block, ...own } }
+    entries = present ? entries.map(entry => (entry === present ? changed : entry)) : [...entries, changed]
   }
   return entries
+}
+
+/** The members of a section that stand for those of a plugin's block. */
+function membersFor(
+  use: string,
+  { name, members }: NonNullable<PluginDefinition['section']>,
+  document: JsonObject,
+  path: string,
+): JsonObject {
+  const given = document[name] ?? {}
+  if (!isJsonObject(given)) throw new SettingsError('settings_json', path, `"${name}" is not an object`)
+  const sharing = bundledPlugins.filter(({ section }) => section?.name === name)
+  const isFirst = sharing[0]?.name === use
+  const ofNone = (key: string) => !sharing.some(({ section }) => section?.members.includes(key))
+  return Object.fromEntries(Object.entries(given).filter(([key]) => members.includes(key) || (isFirst && ofNone(key))))
 }
 
 function known(config: Readonly<Record<string, unknown>>) {

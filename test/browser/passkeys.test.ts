@@ -51,7 +51,7 @@ test('a person sets a passkey, signs in with it alone and after the password, an
   await page.evaluate(() => {
     const note = (globalThis as unknown as { noteAway(text: string): void }).noteAway
     new MutationObserver(() => {
-      const text = document.body.innerText
+      const text = document.body.textContent
       if (/does not answer|retrying in/.test(text)) note(text.slice(0, 80))
     }).observe(document.body, { childList: true, subtree: true, characterData: true })
   })

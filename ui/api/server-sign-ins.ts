@@ -31,7 +31,7 @@ export interface ConnectPlace {
   readonly owner: string
   readonly own: boolean
   readonly for: ConnectionFor
-  /** Where the sign-in is used; absent where the user cannot begin one. */
+  /** The place at which the sign-in is used; absent where the user cannot begin one. */
   readonly host?: string
   /** Values that the server asks the user for, in place of a sign-in. */
   readonly bring?: readonly BroughtValue[]

@@ -1,4 +1,4 @@
-/** What issuers answer, and what somebody could make of it: tokens that sign nobody in, and addresses that are not verified. */
+/** Answers of issuers, and what somebody could make of them: tokens that sign nobody in, and addresses that are not verified. */
 import { beforeAll, expect, test } from 'bun:test'
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { type GuardedFetch, HubError } from '../../../core/contract/mod.ts'

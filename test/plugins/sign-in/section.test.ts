@@ -48,7 +48,9 @@ test('a section is known, and one that is no object or repeats the block ends th
   expect(readSettings({ ...SECTIONS }, FILE_SECTIONS).warnings).toEqual([])
   expect(() => entriesOf({ auth: [] })).toThrow('"auth" is not an object')
   const twice = { auth: { passwords: 'off' }, plugins: [{ use: 'sign-in', config: { passwords: 'on' } }] }
-  expect(() => entriesOf(twice)).toThrow('"passwords" is in the section "auth" and in the block of the plugin "sign-in"')
+  expect(() => entriesOf(twice)).toThrow(
+    '"passwords" is in the section "auth" and in the block of the plugin "sign-in"',
+  )
 })
 
 test('a member that no plugin knows is given to the first plugin of the section, which refuses it', async () => {

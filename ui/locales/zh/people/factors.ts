@@ -23,8 +23,10 @@ export const factors: Readonly<Record<string, string>> = {
   'A passkey, or a code of an app on your phone, besides the password. Whoever learns your password cannot sign in without it.':
     '除密码外，还需通行密钥或手机应用中的验证码。即使密码泄露，他人也无法登录。',
   'Recovery codes': '恢复码',
-  '{n} code is left. Each is for one sign-in without the app or passkey.': '剩余 {n} 个，每个可在没有应用或通行密钥时登录一次。',
-  '{n} codes are left. Each is for one sign-in without the app or passkey.': '剩余 {n} 个，每个可在没有应用或通行密钥时登录一次。',
+  '{n} code is left. Each is for one sign-in without the app or passkey.':
+    '剩余 {n} 个，每个可在没有应用或通行密钥时登录一次。',
+  '{n} codes are left. Each is for one sign-in without the app or passkey.':
+    '剩余 {n} 个，每个可在没有应用或通行密钥时登录一次。',
   'Make new codes': '生成新的恢复码',
   'Scan this with the app, or enter the key there.': '用应用扫描，或在应用中输入密钥。',
   'QR code of the key': '密钥二维码',
