@@ -18,8 +18,7 @@ export class MetadataRefusals {
     try {
       return await attempt
     } catch (error) {
-      if (error instanceof HubError && CODES.has(error.code))
-        bounded(this.#refused).set(`${userId} ${serverId}`, error)
+      if (error instanceof HubError && CODES.has(error.code)) bounded(this.#refused).set(`${userId} ${serverId}`, error)
       throw error
     }
   }
