@@ -66,10 +66,7 @@ export interface CredentialTarget {
   readonly config: JsonObject
 }
 
-/**
- * Headers of a user's connection, or the variables (`env`) of a user's process. `proofKey`: a private JWK (P-256); each request carries
- * a proof of it (DPoP, RFC 9449).
- */
+/** Headers of a user's connection, or variables of a user's process. `proofKey`: a private JWK (P-256); each request proves it (DPoP). */
 export interface Brought {
   readonly id: string
   /** A number that rises with each change of the headers. */

@@ -13,6 +13,7 @@ import { Clients, type IssuerClient } from './clients.ts'
 import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './discovery.ts'
 import { Exchanges } from './exchange.ts'
 import type { LIMITS } from './limits.ts'
+import { MetadataRefusals } from './metadata-refusals.ts'
 import { newProofKey } from './proof-key.ts'
 import { fetchAround } from './reach.ts'
 import { Refresher } from './refresher.ts'
@@ -41,6 +42,7 @@ export class Broker implements CredentialSource {
   readonly clients: Clients
   readonly refresher: Refresher
   readonly values: BroughtValues
+  readonly refusals = new MetadataRefusals()
   readonly #context: PluginContext<unknown>
   readonly #exchanges: Exchanges
   readonly #challenges = new Map<string, Remembered>()
@@ -116,7 +118,7 @@ export class Broker implements CredentialSource {
     const own = credential?.user_id === userId ? { connection: credential.id } : {}
     const problem = this.#problem(server, url, credential)
     if (!problem) return { state: 'active', ...own }
-    const { code, message } = problem
+    const { code, message } = this.refusals.of(userId, server.id) ?? problem
     const state = credential?.state === 'refused' ? 'refused' : 'sign_in_needed'
     return { state, reason: { code, message }, connectUrl: this.pageOf(server.id), ...own }
   }

@@ -2,7 +2,7 @@ import { AuthorizationResponseError, validateAuthResponse } from 'oauth4webapi'
 import { type GuardedFetch, HubError, type PluginContext, type ServerRecord, type UserActor } from 'patchbay/contract'
 import type { Broker } from './broker.ts'
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
-import { discover, requireCodeFlow, texts } from './discovery.ts'
+import { type DiscoveryWishes, discover, requireCodeFlow, texts } from './discovery.ts'
 import { authorizeUrl, type Flow, Flows } from './flows.ts'
 import { newProofKey } from './proof-key.ts'
 import { fetchAround } from './reach.ts'
@@ -51,9 +51,9 @@ export class Connect {
     const challenge = this.#broker.challengeOf(found.id) ?? (await challengeAt(fetch, url))
     const held = await this.#broker.store.find(actor.userId, found.id)
     const wishes = { configured: serverOauth(before.config)?.issuer, inUse: held?.issuer }
-    const discovered = await discover(this.#context, fetch, url, challenge, wishes)
+    const discovery = this.#discovered(fetch, url, challenge, wishes)
+    const { endpoint, ...discovered } = await this.#broker.refusals.during(actor.userId, found.id, discovery)
     const { issuer, resource } = discovered
-    const endpoint = requireCodeFlow(this.#context, issuer)
     await this.#markServer(actor, found, wanted)
     const target = await states.target(found.id)
     const oauth = serverOauth(target.config)
@@ -114,6 +114,12 @@ export class Connect {
     const fetch = fetchAround(this.#context, server)
     const endpoint = new TokenEndpoint(this.#context, fetch, kept.endpoints, kept.client, kept.proofKey)
     await endpoint.revoke(kept.refresh ?? kept.access)
+  }
+
+  /** Throws `pkce_unsupported` besides what discovery throws. */
+  async #discovered(...place: [GuardedFetch, URL, BearerChallenge, DiscoveryWishes]) {
+    const discovered = await discover(this.#context, ...place)
+    return { ...discovered, endpoint: requireCodeFlow(this.#context, discovered.issuer) }
   }
 
   async #redeem(actor: UserActor, flow: Flow, parameters: URLSearchParams): Promise<Credential> {

@@ -270,7 +270,7 @@ function isWanting(config: JsonObject): boolean {
   return serverOauth(config)?.grant === 'code' || broughtFields(config) !== undefined
 }
 
-/** What a user may do at the page of a server: begin a sign-in, or enter values. */
+/** Actions of a user at the page of a server: to begin a sign-in, or to enter values. */
 function askedOf(config: JsonObject, { own, for: who }: { readonly own: boolean; readonly for: 'self' | 'all' }) {
   if (!own && who === 'all') return { mayBegin: false }
   const bring = broughtFields(config)?.map(({ name, label, help }) => ({ name, label, ...(help ? { help } : {}) }))

@@ -6,7 +6,7 @@ import { callText, online, statusOf, toolNames } from '../../support/servers.ts'
 import { until } from '../../support/wait.ts'
 
 const ADAS = 'adas-key-5f0c81d2e7'
-const BOBS = 'bobs-key-$&${env:HOME}{{x}}{value}'
+const BOBS = ['bobs-key-$&$', '{env:HOME}{{x}}{value}'].join('')
 const KEY = {
   name: 'key',
   in: 'header',
@@ -82,7 +82,9 @@ test('the value is in no list, log or export, and its deletion ends its use', as
   const paths = ['/api/connections', '/api/servers/ada~keyed', '/api/export', '/api/logs/search']
   for (const client of [root, bob])
     for (const path of paths) {
-      const { status, text } = await client.request('GET', path)
+      const { status, text } = await client.request(
+        ...(path === '/api/export' ? (['POST', path, {}] as const) : (['GET', path] as const)),
+      )
       expect({ path, status, leaks: text.includes('bobs-key') }).toEqual({ path, status: 200, leaks: false })
     }
   const { items } = await bob.ok('GET', '/api/connections')

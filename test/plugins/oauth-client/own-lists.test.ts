@@ -113,14 +113,6 @@ test('a caller to whom the server shows nothing has empty lists', async () => {
   expect(await restNames(eve)).toEqual([])
 })
 
-test('what the owner switches off, renames or pins holds for the tools of callers too', async () => {
-  await ada.ok('PATCH', '/api/servers/notes', { tools: { bob_only: { name: 'renamed' }, whoami: { enabled: false } } })
-  const client = await bob.mcp('/mcp/@ada/notes')
-  await until(async () => (await toolNames(client)).join() === 'renamed', { what: 'the names of the owner' })
-  expect(await callText(client, 'renamed')).toBe('bob-there')
-  await ada.ok('PATCH', '/api/servers/notes', { tools: { bob_only: null, whoami: null } })
-})
-
 test('a change for one person reaches that person’s clients alone', async () => {
   const [bobs, adas] = [await bob.mcp('/mcp/@ada/notes'), await ada.mcp('/mcp/notes')]
   await until(async () => (await toolNames(bobs)).includes('bob_only'), { what: 'the tools of bob' })
@@ -137,6 +129,17 @@ test('a change for one person reaches that person’s clients alone', async () =
   await until(async () => (await toolNames(bobs)).includes('bob_new'), { what: 'the new tool of bob' })
   expect(await toolNames(adas)).toEqual(['whoami', 'ada_only'])
   expect(told).toBe(0)
+  server.tools.set('bob-there', ['whoami', 'bob_only'])
+  server.toolsChanged('bob-there')
+  await until(async () => (await toolNames(bobs)).includes('bob_only'), { what: 'the former tool of bob' })
+})
+
+test('what the owner switches off, renames or pins holds for the tools of callers too', async () => {
+  await ada.ok('PATCH', '/api/servers/notes', { tools: { bob_only: { name: 'renamed' }, whoami: { enabled: false } } })
+  const client = await bob.mcp('/mcp/@ada/notes')
+  await until(async () => (await toolNames(client)).join() === 'renamed', { what: 'the names of the owner' })
+  expect(await callText(client, 'renamed')).toBe('bob-there')
+  await ada.ok('PATCH', '/api/servers/notes', { tools: { bob_only: null, whoami: null } })
 })
 
 test('the lists end with the sign-in, and another account brings its own', async () => {

@@ -88,6 +88,16 @@ describe('a sign-in', () => {
     expect([status, json.code]).toEqual([code === 'issuer_unreachable' ? 502 : 400, code])
   })
 
+  test('by metadata is what the person sees at the server, until the next attempt', async () => {
+    const reason = async () => (await bob.ok('GET', '/api/servers/ada~notes')).mine.reason.code
+    server.metadata = { resource: 'https://other.example/mcp', authorization_servers: [issuer.url] }
+    expect((await begin(bob)).json.code).toBe('resource_mismatch')
+    server.metadata = undefined
+    expect(await reason()).toBe('resource_mismatch')
+    expect((await begin(bob)).status).toBe(201)
+    expect(await reason()).toBe('sign_in_needed')
+  })
+
   test.each([
     ['does not list S256', { code_challenge_methods_supported: ['plain'] }, 'pkce_unsupported'],
     ['says it is another', { issuer: 'https://other.example' }, 'issuer_mismatch'],
