@@ -53,8 +53,22 @@ const AWAY =
 /** Longest wait for anything on a page, and for the browser; long enough for a slow machine. */
 const PATIENCE_MS = 90_000
 
-/** Debian's Chromium, started once for a file of tests. */
+const SHARED = Symbol.for('browser of the console tests')
+
+/**
+ * Debian's Chromium. All test files of one process share it, since a start costs two seconds of a processor. It ends with the
+ * process, whose end closes the pipe between them.
+ */
 export async function openBrowser(): Promise<Browser> {
+  // Outlives the modules of one test file.
+  const shared = globalThis as { [SHARED]?: Promise<Browser> }
+  const opened = await shared[SHARED]?.catch(() => undefined)
+  if (opened?.isConnected()) return opened
+  shared[SHARED] = launch()
+  return shared[SHARED]
+}
+
+async function launch(): Promise<Browser> {
   const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
   return chromium.launch({
     executablePath: '/usr/bin/chromium',
@@ -223,8 +237,11 @@ export async function openTab(
   const contexts = view.emptyCache ? [] : idleOf(browser, JSON.stringify([hub.url, options]))
   const context = contexts.pop() ?? (await browser.newContext(options))
   const page = await context.newPage()
+  const endNavigation = followNavigation(page)
   await page.addInitScript(
     ({ language, session }) => {
+      // This page has no storage.
+      if (location.href === 'about:blank') return
       // Each tab has a new sessionStorage; localStorage is shared.
       if (sessionStorage.getItem('patchbay.test') === null) localStorage.clear()
       sessionStorage.setItem('patchbay.test', 'begun')
@@ -234,10 +251,32 @@ export async function openTab(
     { language, session: as && (await sessionOf(hub, as)) },
   )
   return new ConsoleTab(page, hub.url, async () => {
+    await endNavigation()
     await page.close()
     if (view.emptyCache) await context.close()
     else contexts.push(context)
   })
+}
+
+/**
+ * Follows the navigations of a tab. The function that it returns ends one that is on its way, and is to be called before
+ * `page.close()`: Chromium 150 sometimes never reports the end of a tab that is closed in the midst of a navigation to another site.
+ */
+function followNavigation(page: Page): () => Promise<void> {
+  let isOnItsWay = false
+  const ended = () => {
+    isOnItsWay = false
+  }
+  page.on('request', request => {
+    isOnItsWay ||= request.isNavigationRequest()
+  })
+  page.on('framenavigated', frame => frame === page.mainFrame() && ended())
+  page.on('requestfailed', request => request.isNavigationRequest() && ended())
+  return async () => {
+    if (!isOnItsWay || page.isClosed()) return
+    // A page can begin another navigation at the same moment, which interrupts this one.
+    await page.goto('about:blank').catch(() => {})
+  }
 }
 
 /** Sign-ins that were made already: each costs the hub a password's hash. */
