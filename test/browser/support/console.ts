@@ -52,6 +52,8 @@ const AWAY =
 
 /** Longest wait for anything on a page, and for the browser; long enough for a slow machine. */
 const PATIENCE_MS = 90_000
+/** Longest wait for the end of a navigation, and for the end of a tab. */
+const CLOSING_MS = 20_000
 
 const SHARED = Symbol.for('browser of the console tests')
 
@@ -85,9 +87,9 @@ export class ConsoleTab {
   elsewhere: string | undefined
   readonly #faults: string[] = []
   readonly #closed: Promise<void>
-  readonly #end: () => Promise<void>
+  readonly #end: () => Promise<boolean>
 
-  constructor(page: Page, url: string, end: () => Promise<void>) {
+  constructor(page: Page, url: string, end: () => Promise<boolean>) {
     this.page = page
     this.url = url
     this.#end = end
@@ -135,8 +137,8 @@ export class ConsoleTab {
 
   /** Ends the tab; throws with everything that must not have happened: errors of scripts, policy violations, foreign requests. */
   async close(): Promise<void> {
-    await this.#end()
-    await this.#closed
+    // A tab that Chromium does not end is left behind, and its profile is not used again.
+    if (await this.#end()) await this.#closed
     if (this.#faults.length > 0) throw new Error(`In the browser:\n${this.#faults.join('\n')}`)
   }
 
@@ -237,11 +239,9 @@ export async function openTab(
   const contexts = view.emptyCache ? [] : idleOf(browser, JSON.stringify([hub.url, options]))
   const context = contexts.pop() ?? (await browser.newContext(options))
   const page = await context.newPage()
-  const endNavigation = followNavigation(page)
+  const arrived = followNavigation(page)
   await page.addInitScript(
     ({ language, session }) => {
-      // This page has no storage.
-      if (location.href === 'about:blank') return
       // Each tab has a new sessionStorage; localStorage is shared.
       if (sessionStorage.getItem('patchbay.test') === null) localStorage.clear()
       sessionStorage.setItem('patchbay.test', 'begun')
@@ -251,32 +251,24 @@ export async function openTab(
     { language, session: as && (await sessionOf(hub, as)) },
   )
   return new ConsoleTab(page, hub.url, async () => {
-    await endNavigation()
-    await page.close()
-    if (view.emptyCache) await context.close()
-    else contexts.push(context)
+    await Promise.race([arrived(), Bun.sleep(CLOSING_MS)])
+    const isClosed = await Promise.race([page.close().then(() => true), Bun.sleep(CLOSING_MS)])
+    if (isClosed && !view.emptyCache) contexts.push(context)
+    else if (isClosed) await context.close()
+    return isClosed === true
   })
 }
 
-/**
- * Follows the navigations of a tab. The function that it returns ends one that is on its way, and is to be called before
- * `page.close()`: Chromium 150 sometimes never reports the end of a tab that is closed in the midst of a navigation to another site.
- */
+/** Resolves when no navigation of the tab is on its way; Chromium 150 may never report the end of a tab that is closed in the midst. */
 function followNavigation(page: Page): () => Promise<void> {
-  let isOnItsWay = false
-  const ended = () => {
-    isOnItsWay = false
-  }
+  let arrival = Promise.withResolvers<void>()
+  arrival.resolve()
   page.on('request', request => {
-    isOnItsWay ||= request.isNavigationRequest()
+    if (request.isNavigationRequest()) arrival = Promise.withResolvers()
   })
-  page.on('framenavigated', frame => frame === page.mainFrame() && ended())
-  page.on('requestfailed', request => request.isNavigationRequest() && ended())
-  return async () => {
-    if (!isOnItsWay || page.isClosed()) return
-    // A page can begin another navigation at the same moment, which interrupts this one.
-    await page.goto('about:blank').catch(() => {})
-  }
+  page.on('framenavigated', frame => frame === page.mainFrame() && arrival.resolve())
+  page.on('requestfailed', request => request.isNavigationRequest() && arrival.resolve())
+  return () => arrival.promise
 }
 
 /** Sign-ins that were made already: each costs the hub a password's hash. */
