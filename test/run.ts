@@ -91,7 +91,7 @@ const ON_POSTGRES =
 /** The longest first. */
 const FAMILIES: readonly Suite[] = [
   ...parts('unit', 3, { keepsMemory: true }),
-  ...parts('browser', 2, { keepsMemory: true }),
+  ...parts('browser', 2, { recycles: true }),
   ...parts('http', 2, { recycles: true }),
   ...parts('failure', 2, { recycles: true }),
   family('plugins', { recycles: true }),

@@ -1,3 +1,4 @@
+import type { AroundProbe } from '../connections/sandbox/probe.ts'
 import type { Redactor } from '../secrets/redact.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
 
@@ -14,6 +15,8 @@ export interface CommandIo {
   readonly servers: ServerRedactors
   /** Absolute. */
   readonly cwd: string
+  /** For a process that runs several hubs in turn. Default: each probes the sandbox of its machine. */
+  readonly aroundProbe?: AroundProbe
 }
 
 /** The exports of a command's file. */

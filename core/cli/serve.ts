@@ -48,10 +48,10 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   const loaded = await loadConfig(io.env, io.cwd, { sections: FILE_SECTIONS })
   const { dataDir } = loaded.config
   const setupToken = () => readOrMakeToken(join(dataDir, SETUP_TOKEN_FILE))
-  const { redactor, servers } = io
+  const { redactor, servers, aroundProbe } = io
   const runtime = await inDataDir(join(dataDir, 'bin'), () => ownRuntimeFolder(dataDir))
   const baseEnv = baseEnvironment(io.env, runtime)
-  hub = await startHub({ loaded, setupToken, redactor, servers, baseEnv })
+  hub = await startHub({ loaded, setupToken, redactor, servers, baseEnv, aroundProbe })
   const stopLocalToken = await writeCliFiles(hub, dataDir)
   io.stderr(`listening on ${hub.address}\n`)
   if (hub.setupToken !== undefined) io.stderr(`setup token: ${hub.setupToken}\n`)

@@ -2,6 +2,7 @@ import type { Auth } from '../auth/create.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { StartError } from '../config/start-error.ts'
+import type { AroundProbe } from '../connections/sandbox/probe.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
@@ -19,6 +20,8 @@ export interface HubOptions {
   readonly servers: ServerRedactors
   /** The part of the hub's environment that child processes get. */
   readonly baseEnv: { readonly PATH: string; readonly HOME: string; readonly LANG: string }
+  /** Default: the hub probes the sandbox of its machine at every start. */
+  readonly aroundProbe?: AroundProbe | undefined
 }
 
 /** One whole hub, built by {@link startHub}; `stop` releases everything it holds. */

@@ -83,7 +83,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const { bytesInFlightPerUser: perUser, bytesInFlightPerAddress: perAddress, bytesInFlight: total } = LIMITS
   const bytes = new BytesInFlight({ perUser, perAddress, total }, passed => garbage.passed(passed))
   // Probed while the store is opened: neither waits for the other.
-  const probing = openSandbox(loaded.config.dataDir, bytes)
+  const probing = openSandbox(loaded.config.dataDir, bytes, options.aroundProbe)
   undo.defer(async () => void (await probing))
 
   const startedAtMs = performance.now()

@@ -31,7 +31,6 @@ beforeAll(async () => {
 }, 120_000)
 
 afterAll(async () => {
-  await browser?.close()
   await hub?.stop()
   await registry?.stop(true)
 }, 120_000)

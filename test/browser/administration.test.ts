@@ -28,7 +28,6 @@ beforeAll(async () => {
 }, 120_000)
 
 afterAll(async () => {
-  await browser?.close()
   await hub?.stop()
   await rm(folder, { recursive: true, force: true })
 }, 120_000)

@@ -46,7 +46,6 @@ beforeAll(async () => {
   await online(admin, ['echo'])
 }, 120_000)
 afterAll(async () => {
-  await browser?.close()
   await hub?.stop()
   receiver.stop()
   await way.stop(true)

@@ -68,7 +68,6 @@ beforeAll(async () => {
 }, 180_000)
 
 afterAll(async () => {
-  await browser?.close()
   await hub?.stop()
 }, 120_000)
 

@@ -42,7 +42,6 @@ beforeAll(async () => {
   await until(async () => (await admin.ok('GET', '/api/logs/search?q=tools/call')).total >= FOREIGN_NAMES.length)
 }, 120_000)
 afterAll(async () => {
-  await browser?.close()
   await hub?.stop()
 }, 120_000)
 

@@ -23,7 +23,6 @@ beforeAll(async () => {
   await admin.ok('POST', '/api/groups', { name: 'daily', members: ['first', 'second'] })
 }, 120_000)
 afterAll(async () => {
-  await browser?.close()
   await hub?.stop()
 }, 120_000)
 

@@ -21,7 +21,6 @@ beforeAll(async () => {
   await noise('before', 30, 200)
 }, 120_000)
 afterAll(async () => {
-  await browser?.close()
   await hub?.stop()
 }, 120_000)
 

@@ -38,7 +38,6 @@ beforeAll(async () => {
   await client.callTool({ name: tools.find(({ name }) => name.includes('good'))?.name ?? '' })
 }, 300_000)
 afterAll(async () => {
-  await browser?.close()
   await hub?.stop()
   await remote.stop()
 }, 120_000)

@@ -36,7 +36,6 @@ beforeAll(
   extent(120_000, 600_000),
 )
 afterAll(async () => {
-  await browser?.close()
   await hub?.stop()
 }, 120_000)
 

@@ -46,7 +46,6 @@ beforeAll(async () => {
 }, 120_000)
 
 afterAll(async () => {
-  await browser?.close()
   await hub?.stop()
 }, 120_000)
 

@@ -27,7 +27,6 @@ beforeAll(async () => {
 }, 120_000)
 
 afterAll(async () => {
-  await browser?.close()
   await hub?.stop()
   await server?.stop()
   await issuer?.stop()

@@ -16,7 +16,6 @@ beforeAll(async () => {
   hub = await startHub()
 }, 120_000)
 afterAll(async () => {
-  await browser?.close()
   await hub?.stop()
 }, 120_000)
 

@@ -41,7 +41,6 @@ beforeAll(async () => {
 }, 300_000)
 
 afterAll(async () => {
-  await browser?.close()
   await web?.stop(true)
   await hub?.stop()
 }, 60_000)

@@ -1,6 +1,7 @@
 /** The hubs of tests that share a process, one after the other. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { HubDidNotStart, startHub } from '../support/hub.ts'
+import { readFileSync } from 'node:fs'
+import { HubDidNotStart, startHub, stdioFixture } from '../support/hub.ts'
 import { RECYCLED } from '../support/recycled.ts'
 
 const before = process.env[RECYCLED]
@@ -34,6 +35,31 @@ test('a hub takes the process of one that has stopped, and nothing else of it', 
   expect(last.pid).toBe(beside.pid)
   await last.stop()
   await expect(next.exited()).resolves.toBe(137)
+}, 60_000)
+
+/** Page faults of the ended children of a process: any further child adds some. */
+const faultsOfChildren = (pid: number): number =>
+  Number(
+    readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')[8],
+  )
+
+test('the sandbox is probed once for the hubs of a process, and its level holds for each', async () => {
+  const first = await startHub()
+  const { sandbox } = (await (await first.setup()).ok('GET', '/api/public/info')).features
+  const { pid } = first
+  await first.stop()
+  const before = faultsOfChildren(pid)
+  const second = await startHub()
+  expect(second.pid).toBe(pid)
+  expect((await (await second.setup()).ok('GET', '/api/public/info')).features.sandbox).toBe(sandbox)
+  // On a machine without a sandbox each hub probes again.
+  if (sandbox) expect(faultsOfChildren(pid)).toBe(before)
+  const user = await second.user('ada')
+  const { status } = await user.request('POST', '/api/servers', { name: 'echo', ...stdioFixture('echo') })
+  expect(status).toBe(sandbox ? 201 : 403)
+  await second.stop()
 }, 60_000)
 
 test('a start that is refused says so with its code, as in a process of its own', async () => {

@@ -39,6 +39,12 @@ export interface ProbeResult {
   readonly notes: readonly string[]
 }
 
+/**
+ * Decides if the probe runs. A process that runs one hub after the other may return the result of an earlier probe, which is
+ * a result about its machine.
+ */
+export type AroundProbe = (probe: () => Promise<ProbeResult>) => Promise<ProbeResult>
+
 /** Parts of the hub that the probe may use besides the runtime. */
 export interface ProbeMeans {
   readonly makePair: MakePair

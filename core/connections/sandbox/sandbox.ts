@@ -13,7 +13,7 @@ import { openSocketPairs } from '../process/descriptors.ts'
 import { SandboxCgroups } from './cgroup.ts'
 import { resolveInside, sandboxLost } from './command.ts'
 import { ExitShare } from './exit-share.ts'
-import { missingStages, type ProbeResult, plainObstacle, probeSandbox } from './probe.ts'
+import { type AroundProbe, missingStages, type ProbeResult, plainObstacle, probeSandbox } from './probe.ts'
 import {
   type EnclosedCommand,
   enclose,
@@ -196,9 +196,13 @@ export function programPlace(ownerId: string, program: string): FolderPlace {
 
 /**
  * Finds out what this machine can enforce. Never rejects: if that fails, the level is `none`. `bytes`: the account for
- * the buffered bytes of the programs.
+ * the buffered bytes of the programs. `around`: default, the probe runs.
  */
-export async function openSandbox(dataDir: string, bytes: Accounts): Promise<Sandbox> {
+export async function openSandbox(
+  dataDir: string,
+  bytes: Accounts,
+  around: AroundProbe = probe => probe(),
+): Promise<Sandbox> {
   // Before anything is prepared: a copy of the runtime has 100 MB.
   const obstacle = plainObstacle()
   const none = (detail: string) => new Sandbox({ level: 'none', detail, notes: [] }, dataDir, bytes)
@@ -210,7 +214,8 @@ export async function openSandbox(dataDir: string, bytes: Accounts): Promise<San
     await rm(join(dataDir, EXITS), { recursive: true, force: true })
     const runtime = await prepareRuntime(join(dataDir, 'runtime'))
     const cgroups = SandboxCgroups.open()
-    return new Sandbox(await probeSandbox(dataDir, runtime, { makePair, cgroups }), dataDir, bytes, runtime, cgroups)
+    const result = await around(() => probeSandbox(dataDir, runtime, { makePair, cgroups }))
+    return new Sandbox(result, dataDir, bytes, runtime, cgroups)
   } catch (error) {
     return none(`the sandbox could not be probed (${faultName(error)})`)
   }

@@ -52,9 +52,25 @@ const AWAY =
 
 /** Longest wait for anything on a page, and for the browser; long enough for a slow machine. */
 const PATIENCE_MS = 90_000
+/** Longest wait for the end of a navigation, and for the end of a tab. */
+const CLOSING_MS = 20_000
 
-/** Debian's Chromium, started once for a file of tests. */
+const SHARED = Symbol.for('browser of the console tests')
+
+/**
+ * Debian's Chromium. All test files of one process share it, since a start costs two seconds of a processor. It ends with the
+ * process, whose end closes the pipe between them.
+ */
 export async function openBrowser(): Promise<Browser> {
+  // Outlives the modules of one test file.
+  const shared = globalThis as { [SHARED]?: Promise<Browser> }
+  const opened = await shared[SHARED]?.catch(() => undefined)
+  if (opened?.isConnected()) return opened
+  shared[SHARED] = launch()
+  return shared[SHARED]
+}
+
+async function launch(): Promise<Browser> {
   const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
   return chromium.launch({
     executablePath: '/usr/bin/chromium',
@@ -71,9 +87,9 @@ export class ConsoleTab {
   elsewhere: string | undefined
   readonly #faults: string[] = []
   readonly #closed: Promise<void>
-  readonly #end: () => Promise<void>
+  readonly #end: () => Promise<boolean>
 
-  constructor(page: Page, url: string, end: () => Promise<void>) {
+  constructor(page: Page, url: string, end: () => Promise<boolean>) {
     this.page = page
     this.url = url
     this.#end = end
@@ -121,8 +137,8 @@ export class ConsoleTab {
 
   /** Ends the tab; throws with everything that must not have happened: errors of scripts, policy violations, foreign requests. */
   async close(): Promise<void> {
-    await this.#end()
-    await this.#closed
+    // A tab that Chromium does not end is left behind, and its profile is not used again.
+    if (await this.#end()) await this.#closed
     if (this.#faults.length > 0) throw new Error(`In the browser:\n${this.#faults.join('\n')}`)
   }
 
@@ -223,6 +239,7 @@ export async function openTab(
   const contexts = view.emptyCache ? [] : idleOf(browser, JSON.stringify([hub.url, options]))
   const context = contexts.pop() ?? (await browser.newContext(options))
   const page = await context.newPage()
+  const arrived = followNavigation(page)
   await page.addInitScript(
     ({ language, session }) => {
       // Each tab has a new sessionStorage; localStorage is shared.
@@ -234,10 +251,24 @@ export async function openTab(
     { language, session: as && (await sessionOf(hub, as)) },
   )
   return new ConsoleTab(page, hub.url, async () => {
-    await page.close()
-    if (view.emptyCache) await context.close()
-    else contexts.push(context)
+    await Promise.race([arrived(), Bun.sleep(CLOSING_MS)])
+    const isClosed = await Promise.race([page.close().then(() => true), Bun.sleep(CLOSING_MS)])
+    if (isClosed && !view.emptyCache) contexts.push(context)
+    else if (isClosed) await context.close()
+    return isClosed === true
   })
+}
+
+/** Resolves when no navigation of the tab is on its way; Chromium 150 may never report the end of a tab that is closed in the midst. */
+function followNavigation(page: Page): () => Promise<void> {
+  let arrival = Promise.withResolvers<void>()
+  arrival.resolve()
+  page.on('request', request => {
+    if (request.isNavigationRequest()) arrival = Promise.withResolvers()
+  })
+  page.on('framenavigated', frame => frame === page.mainFrame() && arrival.resolve())
+  page.on('requestfailed', request => request.isNavigationRequest() && arrival.resolve())
+  return () => arrival.promise
 }
 
 /** Sign-ins that were made already: each costs the hub a password's hash. */
