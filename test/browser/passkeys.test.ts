@@ -27,8 +27,12 @@ async function addDevice(page: Page): Promise<void> {
   const session = await page.context().newCDPSession(page)
   await session.send('WebAuthn.enable')
   const options = {
-    ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true },
-    ...{ isUserVerified: true, automaticPresenceSimulation: true },
+    protocol: 'ctap2',
+    transport: 'internal',
+    hasResidentKey: true,
+    hasUserVerification: true,
+    isUserVerified: true,
+    automaticPresenceSimulation: true,
   } as const
   await session.send('WebAuthn.addVirtualAuthenticator', { options })
 }
