@@ -15,7 +15,7 @@ export const BRING_FIELDS: Readonly<Record<string, JsonObject>> = {
       required: ['name', 'in', 'key', 'label'],
       properties: {
         name: {
-          ...{ type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$', title: 'Name' },
+          ...{ type: 'string', maxLength: 64, pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$', title: 'Name' },
           description: 'The name of the value in requests to the hub.',
           'x-zh': { title: '名称', description: '该值在对 hub 的请求中的名称。' },
         },

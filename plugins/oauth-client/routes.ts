@@ -272,7 +272,7 @@ function isWanting(config: JsonObject): boolean {
 
 /** Actions of a user at the page of a server: to begin a sign-in, or to enter values. */
 function askedOf(config: JsonObject, { own, for: who }: { readonly own: boolean; readonly for: 'self' | 'all' }) {
-  if (!own && who === 'all') return { mayBegin: false }
+  if (!own && who === 'all') return { mayBegin: false, bring: undefined }
   const bring = broughtFields(config)?.map(({ name, label, help }) => ({ name, label, ...(help ? { help } : {}) }))
-  return { mayBegin: own || bring !== undefined || serverOauth(config) !== undefined, ...(bring ? { bring } : {}) }
+  return { mayBegin: own || bring !== undefined || serverOauth(config) !== undefined, bring }
 }
