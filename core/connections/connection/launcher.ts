@@ -5,10 +5,10 @@ import type { HealthCheck, ServerSettings } from '../../contract/records.ts'
 import type { AddressRights } from '../../domain/address.ts'
 import { SHARED_APPS } from '../../domain/client-capabilities.ts'
 import { FairTurns } from '../../domain/fair-turns.ts'
+import { isProjectRun } from '../../domain/program/project-run.ts'
 import { RESULT_BYTES } from '../../domain/result-bytes.ts'
 import { readPackageRun } from '../../domain/server/package-run.ts'
 import type { OpenPrograms, StoredProgram } from '../../domain/server/programs.ts'
-import { isProjectRun } from '../../domain/program/project-run.ts'
 import { spawnPolicy } from '../../domain/server/spawn-policy.ts'
 import { asksCallers, canBeAsked, type ServerFace } from '../../domain/session-scope.ts'
 import { visibleText } from '../../domain/text/visible-text.ts'
@@ -85,9 +85,7 @@ export class Launcher {
     redactors.hold(serverId, secrets)
     const contribution = this.#contribution(settings.transport)
     const child = contribution.child?.(settings.config)
-    const stored = child && this.#options.programs.of(settings.config)
-    // Throws while the plugin does not run.
-    if (stored) this.#options.programs.source(stored)
+    if (child) this.#requireProgram(settings)
     const confinement = child && this.#confinement(effective)
     const lent = child
       ? NOTHING_LENT
@@ -161,6 +159,12 @@ export class Launcher {
     const [program = '', ...first] = command
     const args = [...first, ...run.args]
     return { ...plan, child: { ...child, command: program, args, confinement: { ...confinement, packages: 'use' } } }
+  }
+
+  /** Throws while the plugin that stores the program of a server does not run. */
+  #requireProgram({ config }: ServerSettings): void {
+    const stored = this.#options.programs.of(config)
+    if (stored) this.#options.programs.source(stored)
   }
 
   /** The plan with its program unpacked, and what a project for uv needs installed. */

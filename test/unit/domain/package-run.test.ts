@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { readPackageRun } from '../../../core/domain/server/package-run.ts'
 import { isProjectRun } from '../../../core/domain/program/project-run.ts'
+import { readPackageRun } from '../../../core/domain/server/package-run.ts'
 
 const read = (line: string) => {
   const [command = '', ...args] = line.split(' ')
