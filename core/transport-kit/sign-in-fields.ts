@@ -122,6 +122,14 @@ export const SIGN_IN_FIELDS: Readonly<Record<string, JsonObject>> = {
         description: '`omit`: the parameter `resource` is left out, for issuers that refuse it.',
         'x-zh': { title: '资源参数', description: '`omit`：不发送 `resource` 参数，用于拒绝它的签发方。' },
       },
+      parameters: {
+        type: 'object',
+        maxProperties: 16,
+        additionalProperties: { type: 'string', maxLength: 1024 },
+        title: 'Parameters',
+        description: 'Parameters that the issuer wants beside the usual ones when a user signs in, such as `access_type`.',
+        'x-zh': { title: '附加参数', description: '用户登录时签发方需要的附加参数，例如 `access_type`。' },
+      },
       grant: {
         ...{
           type: 'string',

@@ -3,7 +3,7 @@ import { type GuardedFetch, HubError, type PluginContext, type ServerRecord, typ
 import type { Broker } from './broker.ts'
 import { type BearerChallenge, bearerChallenge } from './challenge.ts'
 import { type DiscoveryWishes, discover, requireCodeFlow, texts } from './discovery.ts'
-import { authorizeUrl, type Flow, Flows } from './flows.ts'
+import { authorizeUrl, type Flow, Flows, ownParameter } from './flows.ts'
 import { newProofKey } from './proof-key.ts'
 import { fetchAround } from './reach.ts'
 import { distinctScopes } from './scopes.ts'
@@ -59,6 +59,10 @@ export class Connect {
     const oauth = serverOauth(target.config)
     if (oauth && oauth.grant !== 'code')
       throw error('issuer_unusable', `"${found.name}" needs nobody to sign in: its "oauth.grant" is "${oauth.grant}"`)
+    const { parameters = {} } = oauth ?? {}
+    const own = ownParameter(parameters)
+    if (own !== undefined)
+      throw error('issuer_unusable', `The hub sets "${own}" itself: take it out of "oauth.parameters" of "${found.name}"`)
     const supported = texts(issuer.scopes_supported)
     const usual = challenge.scope?.split(/\s+/) ?? oauth?.scopes ?? discovered.scopesSupported ?? []
     const asked = held && held.issuer === issuer.issuer ? words(held.scopes_asked) : []
@@ -70,7 +74,7 @@ export class Connect {
     await this.#broker.requireOwnClient(found, client, issuer.issuer, redirectUri)
     const flow = this.flows.begin({
       ...{ userId: actor.userId, serverId: found.id, server: `${found.ownerName}~${found.name}` },
-      ...{ issuer, client, redirectUri, resource, scopes, sendsResource: oauth?.omitsResource !== true },
+      ...{ issuer, client, redirectUri, resource, scopes, sendsResource: oauth?.omitsResource !== true, parameters },
       isBound: discovered.isBound,
       widens: held?.state === 'active',
     })

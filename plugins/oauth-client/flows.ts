@@ -20,6 +20,8 @@ export interface Flow {
   readonly redirectUri: string
   readonly resource: string
   readonly sendsResource: boolean
+  /** Parameters beside the usual ones at the issuer's page. */
+  readonly parameters: Readonly<Record<string, string>>
   /** Its tokens are bound to a key of the hub. */
   readonly isBound: boolean
   readonly scopes: readonly string[]
@@ -78,6 +80,17 @@ export class Flows {
   }
 }
 
+/** Parameters by which the sign-in would be another one. */
+const OWN_PARAMETERS: ReadonlySet<string> = new Set([
+  ...['response_type', 'response_mode', 'client_id', 'redirect_uri', 'state', 'nonce', 'scope', 'resource'],
+  ...['code_challenge', 'code_challenge_method', 'request', 'request_uri', 'dpop_jkt'],
+])
+
+/** The first of these parameters that only the hub may set. */
+export function ownParameter(parameters: Readonly<Record<string, string>>): string | undefined {
+  return Object.keys(parameters).find(name => OWN_PARAMETERS.has(name.trim().toLowerCase()))
+}
+
 /** The address at which the user signs in. */
 export async function authorizeUrl(endpoint: string, flow: Flow): Promise<string> {
   const url = new URL(endpoint)
@@ -92,6 +105,7 @@ export async function authorizeUrl(endpoint: string, flow: Flow): Promise<string
     ...(flow.sendsResource ? { resource: flow.resource } : {}),
     // Without it some issuers give no refresh token.
     ...(flow.scopes.includes('offline_access') ? { prompt: 'consent' } : {}),
+    ...flow.parameters,
   }
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
   return url.href

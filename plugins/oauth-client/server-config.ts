@@ -8,6 +8,8 @@ export interface ServerOauth extends GivenClient {
   readonly issuer?: string | undefined
   /** The parameter `resource` is left out. */
   readonly omitsResource: boolean
+  /** Parameters beside the usual ones at the issuer's page. */
+  readonly parameters: Readonly<Record<string, string>>
   readonly grant: ServerGrant
   /** The issuer of the identity of a user, with `id_jag` and `jwt_bearer`; `client`: of the hub there, with `id_jag`. */
   readonly identity?: { readonly issuer: string; readonly client: GivenClient } | undefined
@@ -23,7 +25,7 @@ const GRANTS: readonly unknown[] = [
 /** The `oauth` of a server's configuration; undefined for a server without sign-in. */
 export function serverOauth({ oauth }: JsonObject): ServerOauth | undefined {
   if (!isJsonObject(oauth)) return undefined
-  const { clientId, clientSecret, key, method, scopes, issuer, resource, grant, identity } = oauth
+  const { clientId, clientSecret, key, method, scopes, issuer, resource, grant, identity, parameters } = oauth
   return {
     clientId: textOf(clientId),
     clientSecret: textOf(clientSecret),
@@ -32,6 +34,7 @@ export function serverOauth({ oauth }: JsonObject): ServerOauth | undefined {
     scopes: texts(scopes),
     issuer: textOf(issuer),
     omitsResource: resource === 'omit',
+    parameters: isJsonObject(parameters) ? (parameters as Record<string, string>) : {},
     grant: GRANTS.includes(grant) ? (grant as ServerGrant) : 'code',
     identity: identityOf(identity),
   }

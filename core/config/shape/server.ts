@@ -14,11 +14,11 @@ export interface ServerShape {
 /** The own fields of the bundled transports: a file is read before the plugins run that have their schemas. */
 const BUNDLED_FIELDS = [
   ...['command', 'args', 'env', 'cwd', 'sandbox', 'network', 'extraArguments'],
-  ...['url', 'headers', 'openapi', 'tls', 'oauth', 'credentials'],
+  ...['url', 'headers', 'openapi', 'tls', 'oauth', 'credentials', 'bring'],
 ]
 /** Members of `oauth`, beside `scopes`. */
 const SIGN_IN_MEMBERS: ReadonlySet<string> = new Set([
-  ...['clientId', 'clientSecret', 'method', 'issuer', 'resource', 'grant', 'key', 'identity'],
+  ...['clientId', 'clientSecret', 'method', 'issuer', 'resource', 'grant', 'key', 'identity', 'parameters'],
 ])
 /** Fields of the API that files write differently, or do not have. */
 const NOT_IN_FILES: ReadonlySet<string> = new Set(['name', 'owner', 'disabled', 'reviewed'])

@@ -41,6 +41,20 @@ describe('two users of one server', () => {
     expect(nextAttemptAt).toBeUndefined()
   })
 
+  test('parameters of an issuer are at its page, and those of the protocol stay the hub’s', async () => {
+    const begun = async (parameters: object) => {
+      await ada.ok('PATCH', '/api/servers/notes', { oauth: null })
+      await ada.ok('PATCH', '/api/servers/notes', { oauth: { parameters } })
+      return ada.request('POST', '/api/servers/notes/connect', {})
+    }
+    const { json } = await begun({ access_type: 'offline', prompt: 'consent' })
+    const shown = new URL(json.authorizeUrl).searchParams
+    expect([shown.get('access_type'), shown.get('prompt')]).toEqual(['offline', 'consent'])
+    for (const name of ['state', 'Redirect_URI', 'request_uri', 'nonce', ' scope'])
+      expect((await begun({ [name]: 'x' })).json).toMatchObject({ status: 400, code: 'issuer_unusable' })
+    await ada.ok('PATCH', '/api/servers/notes', { oauth: null })
+  })
+
   test('its owner signs in, and the server comes online without a restart', async () => {
     const begun = await ada.ok('POST', '/api/servers/notes/connect', {})
     expect(begun.issuer).toBe(issuer.url)
