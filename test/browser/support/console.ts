@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import type { Client } from '../../support/client.ts'
@@ -70,7 +71,20 @@ export async function openBrowser(): Promise<Browser> {
   return shared[SHARED]
 }
 
+/** Profiles of browsers that ended with their process stay behind, since nothing runs after the last test. */
+const PROFILE = /^playwright_chromiumdev_profile-/
+const OLD_MS = 3_600_000
+
+function removeOldProfiles(): void {
+  for (const name of readdirSync(tmpdir()).filter(one => PROFILE.test(one))) {
+    const path = join(tmpdir(), name)
+    const { mtimeMs = Number.POSITIVE_INFINITY } = statSync(path, { throwIfNoEntry: false }) ?? {}
+    if (Date.now() - mtimeMs > OLD_MS) rmSync(path, { recursive: true, force: true })
+  }
+}
+
 async function launch(): Promise<Browser> {
+  removeOldProfiles()
   const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
   return chromium.launch({
     executablePath: '/usr/bin/chromium',
