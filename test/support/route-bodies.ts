@@ -135,6 +135,22 @@ function records(path: string, of: (name: string) => readonly Growth[]): Readonl
   return { [`POST ${path}`]: of('made'), [`PUT ${path}/{ref}`]: of('t'), [`PATCH ${path}/{ref}`]: of('t') }
 }
 
+/** Passkeys whose bytes, or free members, grow. */
+function passkeyGrowths(bytes: string): readonly Growth[] {
+  const passkey = (response: object, clientExtensionResults = {}) => ({
+    passkey: { id: 'a', clientExtensionResults, response: { clientDataJSON: 'e30', signature: 'a', ...response } },
+  })
+  return [
+    growth('long bytes', [4_000, 900_000], n => passkey({ [bytes]: 'A'.repeat(n) })),
+    growth('extensions', [50, 9_000], n =>
+      passkey(
+        { [bytes]: 'A' },
+        map(n, at => [`e${at}`, true]),
+      ),
+    ),
+  ]
+}
+
 /** Bodies that get as far into a route as possible, by method and path as in the API document. */
 const OWN: Readonly<Record<string, readonly Growth[]>> = {
   'POST /api/servers': serverGrowths(LIMITS.serverBodyBytes),
@@ -213,6 +229,9 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
       secondFactor: { code: 'c'.repeat(n) },
     })),
   ],
+  'POST /api/auth/factors/passkeys': passkeyGrowths('attestationObject'),
+  'POST /api/auth/passkeys/sign-in': passkeyGrowths('authenticatorData'),
+  'POST /api/auth/reauth': passkeyGrowths('authenticatorData'),
   'POST /api/servers/{ref}/connect': [
     growth('scopes', [50, 9_000], n => ({ scopes: many(n, at => `s${at}`) })),
     growth('a long scope', [200, 900_000], n => ({ scopes: ['s'.repeat(n)] })),
