@@ -22,8 +22,9 @@ export interface RouteRequest<Params, Query, Body, Access extends RouteAccess> {
   readonly baseUrl: string
   /** The client's address, by which limits for callers without a credential count. */
   readonly addressKey: string
-  /** The client's address, after trusted proxies. */
+  /** The client's address, after trusted proxies; `viaProxy`: there is one. */
   readonly clientAddress: string
+  readonly viaProxy: boolean
   readonly requestId: string
   /** Aborted when the client disconnects, and in a worker after the route's time. */
   readonly signal: AbortSignal
@@ -37,10 +38,9 @@ export type RouteAnswerKind = Readonly<{
   example?: JsonValue | object
 }>
 
-/** The answer of a route. Default: status 200, no body. */
+/** The answer of a route. Default: status 200, no body. The body is sent as JSON. */
 export interface RouteAnswer {
   readonly status?: number
-  /** Sent as JSON. */
   readonly body?: JsonValue | object
   /** In place of `body`: a page of HTML, without scripts and styles, which the content security policy forbids. */
   readonly page?: string

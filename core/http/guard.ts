@@ -143,9 +143,12 @@ class AdmittedRequest implements Admitted, RequestInfo {
     return !this.untrustedForwarding && administrators(this.clientAddress)
   }
 
+  get viaProxy(): boolean {
+    return !this.#context.trustsNobody && this.#context.trusts(this.#peerAddress())
+  }
+
   get untrustedForwarding(): boolean {
-    if (!FORWARDING.some(name => this.#headers.has(name))) return false
-    return this.#context.trustsNobody || !this.#context.trusts(this.#peerAddress())
+    return FORWARDING.some(name => this.#headers.has(name)) && !this.viaProxy
   }
 
   get baseUrl(): string {

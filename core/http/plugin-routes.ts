@@ -55,6 +55,7 @@ export interface RawRouteRequest {
   readonly baseUrl: string
   readonly addressKey: string
   readonly clientAddress: string
+  readonly viaProxy: boolean
   readonly requestId: string
 }
 
@@ -211,6 +212,7 @@ function schemaRoute(offered: PluginSchemaRoute, audit: Pick<AuditRegistry, 'rec
         headers: headersOf(request, ownCredential === true),
         search: targetOf(request.url).query,
         ...{ baseUrl: info.baseUrl, addressKey: info.addressKey, clientAddress: info.clientAddress },
+        viaProxy: info.viaProxy,
       }
       const reply = replyOf(plugin, await offered.handle(given, signal))
       if (described.audit !== undefined && actor && (reply.status ?? 200) < 400) {

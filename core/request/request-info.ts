@@ -5,6 +5,8 @@ export interface RequestInfo extends CredentialSource {
   readonly requestId: string
   /** The client's address, after trusted proxies; IPv4-mapped IPv6 as IPv4. */
   readonly clientAddress: string
+  /** True when the peer is a trusted proxy. */
+  readonly viaProxy: boolean
   /** True when a peer that is not a trusted proxy sent forwarding headers. */
   readonly untrustedForwarding: boolean
   /** The hub's address for this client: scheme, host and base path, without a slash at the end. */

@@ -127,7 +127,8 @@ export const SIGN_IN_FIELDS: Readonly<Record<string, JsonObject>> = {
         maxProperties: 16,
         additionalProperties: { type: 'string', maxLength: 1024 },
         title: 'Parameters',
-        description: 'Parameters that the issuer wants beside the usual ones when a user signs in, such as `access_type`.',
+        description:
+          'Parameters that the issuer wants beside the usual ones when a user signs in, such as `access_type`.',
         'x-zh': { title: '附加参数', description: '用户登录时签发方需要的附加参数，例如 `access_type`。' },
       },
       grant: {

@@ -62,7 +62,10 @@ export class Connect {
     const { parameters = {} } = oauth ?? {}
     const own = ownParameter(parameters)
     if (own !== undefined)
-      throw error('issuer_unusable', `The hub sets "${own}" itself: take it out of "oauth.parameters" of "${found.name}"`)
+      throw error(
+        'issuer_unusable',
+        `The hub sets "${own}" itself: take it out of "oauth.parameters" of "${found.name}"`,
+      )
     const supported = texts(issuer.scopes_supported)
     const usual = challenge.scope?.split(/\s+/) ?? oauth?.scopes ?? discovered.scopesSupported ?? []
     const asked = held && held.issuer === issuer.issuer ? words(held.scopes_asked) : []

@@ -112,6 +112,56 @@ const provider = z.strictObject({
 /** A provider of sign-ins, as configured. */
 export type ProviderConfig = z.infer<typeof provider>
 
+/** Headers that every client sends, or that proxies change for other reasons. */
+const RESERVED_HEADERS: ReadonlySet<string> = new Set([
+  ...['authorization', 'cookie', 'host', 'origin', 'referer', 'user-agent', 'accept', 'content-type', 'content-length'],
+  ...['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'forwarded', 'connection', 'x-auth-token'],
+])
+
+const header = z
+  .string()
+  .regex(/^[A-Za-z0-9-]{1,64}$/)
+  .refine(name => !RESERVED_HEADERS.has(name.toLowerCase()), 'is a header of requests themselves')
+
+/** The user that a proxy before the hub has signed in. */
+const forwarded = z.strictObject({
+  user: header.meta(
+    words(
+      'Header of the user',
+      'The header with the name of the user, which a proxy of TRUSTED_PROXIES sets.',
+      '用户请求头',
+      '由 TRUSTED_PROXIES 中的代理设置、含有用户名的请求头。',
+    ),
+  ),
+  email: header
+    .optional()
+    .meta(
+      words('Header of the address', 'The header with the e-mail address.', '邮箱请求头', '含有邮箱地址的请求头。'),
+    ),
+  provision: z
+    .enum(['off', 'create'])
+    .default('off')
+    .meta(
+      words(
+        'Accounts',
+        'off: users that there are. create: also makes new users.',
+        '账号',
+        'off：仅限已有用户。create：还会创建新用户。',
+      ),
+    ),
+  administrators: z
+    .boolean()
+    .default(false)
+    .meta(
+      words(
+        'Administrators',
+        'The proxy signs administrators in too. Default: they sign in at the hub.',
+        '管理员',
+        '代理也可以登录管理员；默认管理员需在 hub 登录。',
+      ),
+    ),
+})
+
 /** Settings of the plugin. */
 export const config = z.strictObject({
   requireSecondFactor: z
@@ -134,6 +184,16 @@ export const config = z.strictObject({
         'admins: only administrators sign in with a password. off: the sign-in page shows no password either; administrators keep theirs.',
         '密码登录',
         'admins：仅管理员可用密码登录。off：登录页也不再显示密码；管理员仍可使用自己的密码。',
+      ),
+    ),
+  forwarded: forwarded
+    .optional()
+    .meta(
+      words(
+        'Sign-in by a proxy',
+        'A proxy before the hub signs users in and names them in a header. It must remove that header from what clients send.',
+        '代理登录',
+        'hub 前的代理负责登录用户，并用请求头告知用户名；代理必须删除客户端自行发送的同名请求头。',
       ),
     ),
   providers: z

@@ -1,6 +1,7 @@
 import type { PluginContext } from 'patchbay/contract'
 import type { ExternalAccounts } from 'patchbay/plugins/oauth-server'
-import { accountKey, type ProviderDeps } from './providers/provider-routes.ts'
+import { accountKey } from './providers/identities.ts'
+import type { ProviderDeps } from './providers/provider-routes.ts'
 
 /** The linked accounts, for tokens that their issuers gave to clients. */
 export function externalAccounts(

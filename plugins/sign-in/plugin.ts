@@ -11,6 +11,7 @@ import { addPasskeys } from './passkeys/routes.ts'
 import { Passkeys } from './passkeys/stored.ts'
 import { Proofs } from './proofs.ts'
 import { Flows } from './providers/flows.ts'
+import { addForwarded, FORWARDED } from './providers/forwarded.ts'
 import { Identities } from './providers/identities.ts'
 import { addIdentities } from './providers/identity-routes.ts'
 import { addProviders } from './providers/provider-routes.ts'
@@ -53,6 +54,7 @@ export default definePlugin<SignInConfig>({
     const identities = new Identities(tables, fail)
     const providers = openProviders(config, context.fetch, fail)
     const issuers = new Set([...providers.values()].map(({ issuer }) => issuer))
+    if (config.forwarded) issuers.add(FORWARDED)
     const passkeys = new Passkeys(tables, fail)
     const challenges = new Challenges(sealing, fail)
     const checks = new PasskeyChecks({ passkeys, challenges, people, tries, fail, failed })
@@ -64,8 +66,9 @@ export default definePlugin<SignInConfig>({
     addFactorRoutes(context, { tables, factors, tries, turns, ways, fail, isRequired })
     addPasskeys(context, { tables, factors, passkeys, checks, proofs, tickets, turns, fail })
     addAdminRoutes(context, { factors, turns })
-    const { passwords } = config
-    addProviders(context, { providers, flows: new Flows(sealing, fail), identities, turns, fail, passwords })
+    const { passwords, forwarded } = config
+    addProviders(context, { providers, flows: new Flows(sealing, fail), identities, turns, fail, passwords, forwarded })
+    addForwarded(context, { settings: forwarded, identities, turns, fail })
     addIdentities(context, { identities, turns, ways })
 
     context.contribute('secondFactor', NAME, proofs)

@@ -107,6 +107,20 @@ test('an administrator takes away the factors of somebody, and proves first who 
   await tab.close()
 }, 120_000)
 
+test('whom a proxy has signed in continues as that user', async () => {
+  await hub.user('eve')
+  await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: { forwarded: { user: 'X-User' } } })
+  const tab = await openTab(browser, hub, undefined, { theme: 'dark' })
+  const { page } = tab
+  await page.setExtraHTTPHeaders({ 'X-User': 'eve' })
+  await page.goto(`${hub.url}/settings/profile`)
+  await page.getByRole('button', { name: 'Continue as eve' }).waitFor()
+  expect(await axe(tab)).toEqual([])
+  await page.getByRole('button', { name: 'Continue as eve' }).click()
+  await page.getByRole('heading', { name: 'Sign-ins' }).waitFor()
+  await tab.close()
+}, 120_000)
+
 test('a person links an account at a provider, and signs in with it', async () => {
   const issuer = await OidcIssuer.start(`${hub.url}/signin/callback`)
   try {

@@ -222,6 +222,7 @@ export const HARMLESS: readonly string[] = [
     'factors/passkeys',
     'passkeys/options',
     'passkeys/sign-in',
+    'forwarded',
     'providers/{id}/start',
     'providers/{id}/finish',
   ].map(path => `POST /api/auth/${path}`),

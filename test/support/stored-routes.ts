@@ -215,6 +215,8 @@ export const STORING_NOTHING: Readonly<Record<string, string>> = {
   'POST /api/auth/factors/passkeys/options': 'nothing: the challenge is sealed',
   'POST /api/auth/factors/passkeys': 'factorsPerUser',
   'POST /api/auth/passkeys/options': 'nothing: the challenge is sealed',
+  'POST /api/auth/forwarded':
+    'sign-ins as with a password; the account that a proxy names, one for each user whom it made',
   'POST /api/auth/passkeys/sign-in': 'sign-ins as with a password',
   'PATCH /api/auth/factors/{id}': 'changes a row',
   'POST /api/auth/factors/recovery-codes': 'ten rows, which it replaces',

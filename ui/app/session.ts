@@ -110,6 +110,11 @@ export class Session {
     return this.acceptOrAsk(await api.post('/api/auth/login', { body: { username, password } }))
   }
 
+  /** Signs in as the user whom a proxy names. Returns the second step if there is one. Throws ApiError: `identity_unknown`. */
+  async signInForwarded(): Promise<AskedProof | undefined> {
+    return this.acceptOrAsk(await api.post('/api/auth/forwarded'))
+  }
+
   /** The second step. Throws ApiError: `second_factor_failed`, `second_factor_ended`, `login_throttled`. */
   async secondStep({ ticket }: AskedProof, code: string): Promise<void> {
     this.accept(await api.post<Kept>('/api/auth/second-factor', { body: { ticket, code } }))

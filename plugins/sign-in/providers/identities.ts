@@ -99,3 +99,8 @@ export class Identities {
     return outcome
   }
 }
+
+/** The key under which work on an account is done one after the other. */
+export function accountKey({ issuer, subject }: Pick<Account, 'issuer' | 'subject'>): string {
+  return `${issuer} ${subject}`
+}

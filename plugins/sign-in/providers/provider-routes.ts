@@ -7,7 +7,8 @@ import { placeOf } from '../passkeys/place.ts'
 import { asked, SESSION, session } from '../sign-in-routes.ts'
 import type { Turns } from '../turns.ts'
 import { type Flows, ownPath } from './flows.ts'
-import type { Identities } from './identities.ts'
+import { forwardedAccount } from './forwarded.ts'
+import { accountKey, type Identities } from './identities.ts'
 import type { Account, Provider } from './provider.ts'
 
 /** Parts of sign-ins by providers. */
@@ -18,6 +19,7 @@ export interface ProviderDeps {
   readonly turns: Turns
   readonly fail: Fail
   readonly passwords: SignInConfig['passwords']
+  readonly forwarded: SignInConfig['forwarded']
 }
 
 const CALLBACK = '/signin/callback'
@@ -31,8 +33,9 @@ export function addProviders(context: PluginContext<unknown>, deps: ProviderDeps
   addFinish(context, deps)
 }
 
-function addStart(context: PluginContext<unknown>, { providers, flows, fail, passwords }: ProviderDeps): void {
+function addStart(context: PluginContext<unknown>, deps: ProviderDeps): void {
   const { routes, signIns } = context
+  const { providers, flows, fail, passwords } = deps
   const common = { whole: true, access: 'public', tag: 'sign-in' } as const
   routes.add({
     ...common,
@@ -41,9 +44,10 @@ function addStart(context: PluginContext<unknown>, { providers, flows, fail, pas
     answers: {
       200: {
         description:
-          'Providers, `linkable` where users link accounts by themselves; `passkeys`: true where browsers take them',
+          'Providers, `linkable` where users link accounts by themselves; `passkeys`: true where browsers take them; `forwarded`: whom a trusted proxy has signed in (`POST /api/auth/forwarded`)',
         schema: z.object({
           ...{ items: z.array(item), passkeys: z.boolean(), passwords: z.enum(['on', 'admins', 'off']) },
+          forwarded: z.string().optional(),
         }),
         example: {
           items: [{ id: 'company', kind: 'oidc', label: 'Company', linkable: true }],
@@ -51,9 +55,10 @@ function addStart(context: PluginContext<unknown>, { providers, flows, fail, pas
         },
       },
     },
-    handle: ({ baseUrl }) => ({
+    handle: request => ({
       body: {
-        ...{ passkeys: placeOf(baseUrl) !== undefined, passwords },
+        ...{ passkeys: placeOf(request.baseUrl) !== undefined, passwords },
+        ...forwardedName(deps.forwarded, request),
         items: [...providers.values()].map(({ config }) => ({
           ...{ id: config.id, kind: config.kind, label: config.label, linkable: config.provision !== 'off' },
         })),
@@ -96,6 +101,14 @@ function addStart(context: PluginContext<unknown>, { providers, flows, fail, pas
       return { body: { url: await provider.authorizeUrl(begun) } }
     },
   })
+}
+
+function forwardedName(
+  settings: SignInConfig['forwarded'],
+  request: Parameters<typeof forwardedAccount>[1],
+): { readonly forwarded?: string } {
+  const account = forwardedAccount(settings, request)
+  return account ? { forwarded: account.subject } : {}
 }
 
 function requireLinking({ config }: Provider, actor: UserActor | undefined, fail: Fail): void {
@@ -178,11 +191,6 @@ function addFinish(context: PluginContext<unknown>, deps: ProviderDeps): void {
       return { body: { linked: true, ...returnTo } }
     },
   })
-}
-
-/** The key under which work on an account is done one after the other. */
-export function accountKey({ issuer, subject }: Pick<Account, 'issuer' | 'subject'>): string {
-  return `${issuer} ${subject}`
 }
 
 function requireDomain({ config: { id: name, domains } }: Provider, { email }: Account, fail: Fail): void {

@@ -384,6 +384,7 @@ class Info implements RequestInfo {
   readonly baseUrl: string
   readonly clientAddress = '127.0.0.1'
   readonly untrustedForwarding = false
+  readonly viaProxy = false
   readonly addressKey = '127.0.0.1'
   readonly mayAdminister = true
   readonly #keepOpen: () => void

@@ -388,6 +388,7 @@ export const info: RequestInfo = {
   requestId: 'r-1',
   clientAddress: '127.0.0.1',
   untrustedForwarding: false,
+  viaProxy: false,
   addressKey: '127.0.0.1',
   mayAdminister: true,
   baseUrl: 'http://hub.test/base',

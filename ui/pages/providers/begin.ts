@@ -23,6 +23,8 @@ export interface Ways {
   readonly passkeys: boolean
   /** The users who sign in with a password. */
   readonly passwords: 'on' | 'admins' | 'off'
+  /** The user whom a proxy before the hub has signed in. */
+  readonly forwarded?: string
 }
 
 /** The ways to sign in; passwords alone where the plugin does not run. */

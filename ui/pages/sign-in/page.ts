@@ -92,12 +92,17 @@ export class PbSignIn extends PbElement {
           this.byPassword = true
         }}>${t('Sign in as an administrator')}</button>`
       : nothing
-    if (providers.length === 0 && !withPasskey) {
+    const forwarded = ways?.forwarded
+    if (providers.length === 0 && !withPasskey && forwarded === undefined) {
       if (!isHidden) return nothing
       return html`<p class="s q">${t('Users of this hub sign in with a passkey or an account, at the address of the hub with https.')}</p>${toPassword}`
     }
     const returnTo = router.place.path
     return html`${isHidden ? nothing : html`<p class="or"><span>${t('or')}</span></p>`}<div class="stack">${
+      forwarded === undefined
+        ? nothing
+        : html`<button type="button" class="btn big full" ?disabled=${this.busy} @click=${() => void this.#try(() => this.#byProxy())}>${t('Continue as {user}', { user: forwarded })}</button>`
+    }${
       withPasskey
         ? html`<button type="button" class="btn big full" ?disabled=${this.busy} @click=${() => void this.#try(() => this.#byPasskey())}>${icon('fingerprint')}${t('Sign in with a passkey')}</button>`
         : nothing
@@ -105,6 +110,11 @@ export class PbSignIn extends PbElement {
       ({ id, label }) =>
         html`<button type="button" class="btn big full" ?disabled=${this.busy} @click=${() => void this.#try(() => begin(id, { returnTo }))}>${t('Sign in with {provider}', { provider: label })}</button>`,
     )}${toPassword}</div>`
+  }
+
+  async #byProxy(): Promise<void> {
+    this.byRecovery = false
+    this.asked = await session.signInForwarded()
   }
 
   async #byPasskey(asked?: AskedProof): Promise<void> {

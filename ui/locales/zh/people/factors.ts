@@ -68,6 +68,7 @@ export const factors: Readonly<Record<string, string>> = {
   'Set a passkey': '设置通行密钥',
   'The passkey is set': '通行密钥已设置',
   'Sign in with a passkey': '使用通行密钥登录',
+  'Continue as {user}': '以 {user} 的身份继续',
   'Sign in as an administrator': '以管理员身份登录',
   'Administrators alone sign in with a password here.': '此处仅管理员使用密码登录。',
   'Users of this hub sign in with a passkey or an account, at the address of the hub with https.':

@@ -1,0 +1,104 @@
+/** A proxy before the hub signs users in and names them in a header: nginx with passwords of its own. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Client, type Hub, send, startHub } from '../../support/hub.ts'
+import { type Nginx, startNginx } from '../../support/nginx.ts'
+import { setApp } from './app.ts'
+
+const HEADER = 'X-Forwarded-User'
+const NAMES = ['ada', 'admin', 'bo', 'cy', 'dot', 'new person']
+
+let hub: Hub
+let admin: Client
+let proxy: Nginx
+
+beforeAll(async () => {
+  hub = await startHub({ env: { TRUSTED_PROXIES: '127.0.0.2' } })
+  admin = await hub.setup()
+  const users = join(hub.folder, 'users')
+  await writeFile(users, NAMES.map(name => `${name}:{PLAIN}pass\n`).join(''))
+  proxy = await startNginx(`location / {
+    auth_basic "people"; auth_basic_user_file ${users};
+    proxy_bind 127.0.0.2; proxy_set_header ${HEADER} $remote_user; proxy_set_header Authorization "";
+    proxy_set_header X-Forwarded-For $remote_addr; proxy_pass ${hub.url};
+  }`)
+  await hub.user('ada')
+  await configure({})
+}, 60_000)
+
+afterAll(async () => {
+  await proxy?.[Symbol.asyncDispose]()
+  await hub?.stop()
+}, 60_000)
+
+async function configure(settings: object): Promise<void> {
+  const forwarded = { user: HEADER, ...settings }
+  await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: { forwarded } })
+}
+
+const through = (name: string, method: string, path: string, headers: Record<string, string> = {}) =>
+  send(proxy.url, method, path, undefined, { authorization: `Basic ${btoa(`${name}:pass`)}`, ...headers })
+const signIn = (name: string) => through(name, 'POST', '/api/auth/forwarded')
+const word = ({ status, json }: { status: number; json: { code?: string } }) => [status, json.code]
+const nameOf = async (token: string): Promise<string> =>
+  (await send(hub.url, 'GET', '/api/auth/me', undefined, { authorization: `Bearer ${token}` })).json.name
+
+test('the user whom the proxy names is signed in, whatever header the client sends', async () => {
+  const ways = await through('ada', 'GET', '/api/auth/providers', { [HEADER]: 'admin' })
+  expect(ways.json.forwarded).toBe('ada')
+  const { json } = await through('ada', 'POST', '/api/auth/forwarded', { [HEADER]: 'admin' })
+  expect(await nameOf(json.token)).toBe('ada')
+  const { items } = await admin.ok('GET', '/api/admin/audit?limit=20')
+  expect(JSON.stringify(items)).toContain('proxy')
+})
+
+test('the header of anybody else is ignored, and logged', async () => {
+  const headers = { [HEADER]: 'ada', 'x-forwarded-for': '127.0.0.2' }
+  expect((await send(hub.url, 'GET', '/api/auth/providers', undefined, headers)).json.forwarded).toBeUndefined()
+  for (const _ of [1, 2, 3])
+    expect(word(await send(hub.url, 'POST', '/api/auth/forwarded', undefined, headers))).toEqual([
+      401,
+      'unauthenticated',
+    ])
+  await hub.logged('no trusted proxy named a user')
+  expect(hub.log().split('no trusted proxy named a user')).toHaveLength(2)
+})
+
+test('unknown users are refused, or made once where the settings say so', async () => {
+  expect(word(await signIn('new person'))).toEqual([403, 'identity_unknown'])
+  await configure({ provision: 'create' })
+  const made = await Promise.all(['new person', 'new person', 'new person'].map(signIn))
+  const names = await Promise.all(made.map(({ json }) => nameOf(json.token)))
+  expect(new Set(names).size).toBe(1)
+  const { items } = await admin.ok('GET', '/api/admin/users')
+  expect(items.filter(({ name }: { name: string }) => name === names[0])).toMatchObject([{ role: 'user' }])
+  await configure({})
+  expect(await nameOf((await signIn('new person')).json.token)).toBe(names[0] as string)
+})
+
+test('an administrator signs in at the hub, unless the settings say otherwise', async () => {
+  expect(word(await signIn('admin'))).toEqual([403, 'identity_unknown'])
+  await configure({ administrators: true })
+  expect(await nameOf((await signIn('admin')).json.token)).toBe('admin')
+  await configure({})
+})
+
+test('a disabled user is refused, and one with a second factor gives it', async () => {
+  await hub.user('bo')
+  await admin.ok('PATCH', '/api/admin/users/bo', { disabled: true })
+  expect(word(await signIn('bo'))).toEqual([403, 'identity_unknown'])
+  await setApp(hub, await hub.user('cy'))
+  const { status, json } = await signIn('cy')
+  expect([status, json.token, json.secondFactor.methods]).toEqual([200, undefined, ['totp', 'recovery']])
+})
+
+test('without the setting nobody is signed in so, and a header of requests themselves cannot be it', async () => {
+  for (const user of ['Authorization', 'cookie', 'X-Forwarded-For', 'a b', ''])
+    expect(
+      (await admin.request('PATCH', '/api/admin/plugins/sign-in', { config: { forwarded: { user } } })).status,
+    ).toBe(400)
+  await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: {} })
+  expect(word(await signIn('ada'))).toEqual([401, 'unauthenticated'])
+  expect((await through('ada', 'GET', '/api/auth/providers')).json.forwarded).toBeUndefined()
+})
