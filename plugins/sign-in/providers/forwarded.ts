@@ -62,11 +62,14 @@ export function addForwarded(context: PluginContext<unknown>, deps: ForwardedDep
     return made
   }
 
-  const named = (name: string): Promise<Person | undefined> =>
-    people.byName({ kind: 'system', purpose: 'sign-in' }, name).catch((error: unknown) => {
+  const named = async (name: string): Promise<Person | undefined> => {
+    // No name: a user by number, such as the first one before the set-up.
+    if (name.startsWith('#')) return undefined
+    return people.byName({ kind: 'system', purpose: 'sign-in' }, name).catch((error: unknown) => {
       if (error instanceof HubError && error.code === 'user_not_found') return undefined
       throw error
     })
+  }
 
   routes.add({
     ...{ method: 'POST', path: '/api/auth/forwarded', whole: true, access: 'public', tag: 'sign-in' },
