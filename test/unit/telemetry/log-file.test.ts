@@ -168,7 +168,8 @@ test('compressing rests longer where processors are few, and gives the same', as
   )
   const old = join(folder, 'hub-20261122T000000.000Z.log')
   const timesMs: number[] = []
-  for (const processors of [8, 2]) {
+  // The shortest of three, since other work on the machine makes it longer.
+  for (const processors of [8, 8, 8, 2]) {
     await writeFile(old, text)
     const startedMs = performance.now()
     new OldLogFiles(file, { maxFiles: 5, compress: true }, processors).tidy()
@@ -178,8 +179,8 @@ test('compressing rests longer where processors are few, and gives the same', as
     expect(gunzipSync(await readFile(`${old}.gz`)).toString()).toBe(text)
     await rm(`${old}.gz`)
   }
-  const [many = 0, few = 0] = timesMs
-  expect(few).toBeGreaterThan(3 * many)
+  const few = timesMs.pop()
+  expect(few).toBeGreaterThan(3 * Math.min(...timesMs))
 }, 60_000)
 
 test('a file is not larger than it may be when many lines come at once, and every line is kept', async () => {
