@@ -380,7 +380,7 @@ const REST: readonly Row[] = [
   { method: 'POST', path: '/api/auth/factors/passkeys', body: () => ({}), ...signedIn(400) },
   { method: 'POST', path: '/api/auth/passkeys/options', body: () => ({}), ...everybody(409) },
   { method: 'POST', path: '/api/auth/passkeys/sign-in', body: () => ({}), ...everybody(400) },
-  { method: 'POST', path: '/api/auth/forwarded', ...everybody(401) },
+  { method: 'POST', path: '/api/auth/forwarded', ...everybody(403) },
   { method: 'DELETE', path: '/api/admin/users/{name}/factors', ...administrators(404) },
   { method: 'GET', path: '/api/plugins/pages', ...signedIn(200) },
   { method: 'GET', path: '/plugins/{plugin}/{digest}/{file}', ...everybody(404) },

@@ -80,13 +80,12 @@ export function addForwarded(context: PluginContext<unknown>, deps: ForwardedDep
         schema: z.union([session, asked]),
         example: SESSION,
       },
-      401: { description: 'unauthenticated: no trusted proxy names a user' },
-      403: { description: 'identity_unknown' },
+      403: { description: 'identity_unknown, also where no trusted proxy names a user' },
     },
     async handle(request) {
       noteStranger(request, request.clientAddress)
       const account = forwardedAccount(settings, request)
-      if (!account) throw new HubError('unauthenticated', 'No trusted proxy has said who you are')
+      if (!account) throw fail('identity_unknown', 'No trusted proxy has said who you are')
       // One after the other: of two at once, only the first one may make a user.
       const user = await turns.take(accountKey(account), () => userOf(account))
       if (user.disabled) throw fail('identity_unknown', 'This user is disabled')

@@ -99,6 +99,6 @@ test('without the setting nobody is signed in so, and a header of requests thems
       (await admin.request('PATCH', '/api/admin/plugins/sign-in', { config: { forwarded: { user } } })).status,
     ).toBe(400)
   await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: {} })
-  expect(word(await signIn('ada'))).toEqual([401, 'unauthenticated'])
+  expect(word(await signIn('ada'))).toEqual([403, 'identity_unknown'])
   expect((await through('ada', 'GET', '/api/auth/providers')).json.forwarded).toBeUndefined()
 })
