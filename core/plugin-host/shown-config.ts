@@ -56,7 +56,7 @@ function secretTexts(config: JsonObject, shape: ConfigShape): ReadonlySet<string
   return found
 }
 
-/** True for a text that the schema lists: whoever reads the schema knows it. */
+/** True for one of the texts that the schema lists. They are no secrets, since the API document has the schema. */
 function isChoice(shape: ConfigShape, pointer: string, text: string): boolean {
   if (!isJsonObject(shape)) return false
   const part = pointer

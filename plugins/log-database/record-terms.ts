@@ -158,10 +158,10 @@ function joined(kind: 'all' | 'any', parts: readonly TermExpression[]): TermExpr
 }
 
 /** True when a record matches the condition. */
-export function meets(record: SearchedRecord, condition: LogCondition): boolean {
-  if ('and' in condition) return condition.and.every(each => meets(record, each))
-  if ('or' in condition) return condition.or.some(each => meets(record, each))
-  if ('not' in condition) return !meets(record, condition.not)
+export function matches(record: SearchedRecord, condition: LogCondition): boolean {
+  if ('and' in condition) return condition.and.every(each => matches(record, each))
+  if ('or' in condition) return condition.or.some(each => matches(record, each))
+  if ('not' in condition) return !matches(record, condition.not)
   if ('text' in condition) {
     const wanted = folded(condition.text)
     return textMembers(record).some(([, text]) => folded(text.slice(0, INDEXED)).includes(wanted))

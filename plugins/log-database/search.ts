@@ -2,7 +2,7 @@ import type { RecordPage } from 'patchbay/features'
 import { callsOf, durationText } from 'patchbay/log-kit'
 import { nameTerm } from './log-terms.ts'
 import type { HistoryQuery } from './protocol.ts'
-import { excludesTimes, meets, type SearchedRecord, type TermExpression, termsFor } from './record-terms.ts'
+import { excludesTimes, matches, type SearchedRecord, type TermExpression, termsFor } from './record-terms.ts'
 import type { Found, Segment } from './segment.ts'
 
 /** After this time the answer is what there is. */
@@ -67,7 +67,7 @@ export class PageMaker {
     const { limit, where, readers } = this.#query
     this.#checked += 1
     const record = visible(JSON.parse(found.record) as SearchedRecord, readers)
-    const isMatch = mayRead(found.readers, readers) && meets(record, where)
+    const isMatch = mayRead(found.readers, readers) && matches(record, where)
     if (this.#items.length < limit) {
       this.#last = found.id
       if (isMatch) this.#items.push(answered(record))

@@ -113,13 +113,13 @@ function holderOf({ ownerId, config }: CredentialTarget, userId: string): string
   return config.credentials === 'owner' ? ownerId : userId
 }
 
-/** The origin to which values go, or the program that gets them, as a text to compare. */
+/** The origin to which values go, or the program that gets them with all that decides what it does, as a text to compare. */
 function placeOf({ config }: CredentialTarget): string {
   const url = serverUrl(config)
   if (url) return url.origin
-  const { command, args, env, cwd, bundle } = config
-  const program = JSON.stringify([command, args ?? [], env ?? {}, cwd ?? null, bundle ?? null])
-  return createHash('sha256').update(program).digest('hex')
+  const { bring: _, credentials: __, ...program } = config
+  const members = Object.entries(program).sort(([one], [other]) => (one < other ? -1 : 1))
+  return createHash('sha256').update(JSON.stringify(members)).digest('hex')
 }
 
 function written({ name, format = '{value}' }: BroughtField, values: Readonly<Record<string, string>>): string {

@@ -1,4 +1,5 @@
 import { HubError, type PluginContext } from 'patchbay/contract'
+import { CLIENT_ROUTE } from './client-route.ts'
 import type { Fail } from './errors.ts'
 import { readRequest, type SealedRequests } from './requests.ts'
 import { isSafe } from './site.ts'
@@ -8,7 +9,7 @@ export function addAuthorize({ routes, isLocal }: PluginContext<unknown>, reques
   routes.add({
     method: 'GET',
     path: '/authorize',
-    ...{ whole: true, ownCredential: true, ownLimit: true, anyQuery: true, access: 'public', tag: 'OAuth' },
+    ...CLIENT_ROUTE,
     summary: 'Begin a sign-in of a client (RFC 6749, section 4.1.1)',
     answers: {
       302: { description: 'To the page of the console that asks. Never to the client' },

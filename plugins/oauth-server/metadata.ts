@@ -1,5 +1,6 @@
 import type { PluginContext } from 'patchbay/contract'
 import { z } from 'zod'
+import { CLIENT_ROUTE } from './client-route.ts'
 import type { OAuthServerConfig } from './config.ts'
 import { oauthAnswer } from './errors.ts'
 import { isSafe, RESOURCE_METADATA, resourcePath, SCOPES } from './site.ts'
@@ -35,12 +36,7 @@ export function addMetadata({ routes, isLocal }: PluginContext<unknown>, config:
   }
   const common = {
     method: 'GET',
-    access: 'public',
-    whole: true,
-    ownCredential: true,
-    ownLimit: true,
-    anyQuery: true,
-    tag: 'OAuth',
+    ...CLIENT_ROUTE,
   } as const
   const absent = { 404: oauthAnswer('invalid_request', 'There is no such resource, or no sign-in without https') }
   routes.add({

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonValue, type PluginContext } from 'patchbay/contract'
+import { CLIENT_ROUTE } from './client-route.ts'
 import { shownName } from './clients.ts'
 import type { OAuthServerConfig } from './config.ts'
 import { OAuthError, oauthAnswer } from './errors.ts'
@@ -60,7 +61,7 @@ export function addRegistration(
 const common = {
   method: 'POST',
   path: '/register',
-  ...({ whole: true, ownCredential: true, ownLimit: true, anyQuery: true, access: 'public', tag: 'OAuth' } as const),
+  ...CLIENT_ROUTE,
 } as const
 
 function registered(bytes: Uint8Array, config: OAuthServerConfig, sealed: SealedClients) {

@@ -1,6 +1,7 @@
 import type { GrantScope, PluginContext, RouteAnswer } from 'patchbay/contract'
 import { ACCESS_SECONDS, type AccessTokens } from './access-tokens.ts'
 import type { ClientProof } from './client-proof.ts'
+import { CLIENT_ROUTE } from './client-route.ts'
 import { OAuthError, oauthAnswer } from './errors.ts'
 import { FormGate, type Handler, type RawRequest } from './form-gate.ts'
 import type { Grants, Issuable } from './grants.ts'
@@ -31,12 +32,7 @@ export function addToken({ routes, isLocal }: PluginContext<unknown>, deps: Toke
   const { grants, tokens, proof } = deps
   const common = {
     method: 'POST',
-    whole: true,
-    ownCredential: true,
-    ownLimit: true,
-    anyQuery: true,
-    access: 'public',
-    tag: 'OAuth',
+    ...CLIENT_ROUTE,
   } as const
 
   /** The grant of what was sent, by which failures count: never the client's id, by which a stranger could lock out its users. */

@@ -10,6 +10,12 @@ const TALK_MS = 60_000
 /** With more requests in flight, a log message is not matched to a call: reading them all for each message would be costly. */
 const MAX_MATCHED = 8
 
+/**
+ * Requests that the hub sends by itself, of which no server talks. The caller's next call often overtakes their responses: a level
+ * is not awaited, and pings show that a server has worked on the client's folders.
+ */
+const OF_THE_HUB: ReadonlySet<string> = new Set(['logging/setLevel', 'ping'])
+
 /** The calls in flight over one connection, and to which of them something belongs that the upstream sends meanwhile. */
 export class CallsInFlight {
   readonly #events: Pick<ConnectionEvents, 'asked' | 'serverRequest' | 'notification' | 'said'>
@@ -117,13 +123,10 @@ export class CallsInFlight {
     return only && others.length === 0 && !this.#cancelled.possible(only) ? only : undefined
   }
 
-  /**
-   * Calls that the upstream may be talking about, the oldest first. A level that the hub sets is none: it is not awaited, and the
-   * caller's next call often overtakes its response.
-   */
+  /** Calls that the upstream may be talking about, the oldest first. */
   #callersCalls(): PendingCall[] {
     const calls = this.#calls.entries().map(([, call]) => call)
-    return calls.filter(({ request }) => request.method !== 'logging/setLevel')
+    return calls.filter(({ request }) => !OF_THE_HUB.has(request.method))
   }
 
   /** A request that names no call is for the client of the connection; with a lease, for its one call's caller. */

@@ -108,7 +108,7 @@ export class RootsWait {
 
   /** Finds out when the server has read what was sent before; a server that asks does so at about that time. */
   async #reach(connection: Connection, turn: number): Promise<void> {
-    await settle(connection)
+    await settle(connection, () => this.#turn === turn)
     if (this.#turn !== turn) return
     this.#reached = true
     if (this.#isDue && !this.#heard) this.#over()
@@ -120,7 +120,7 @@ export class RootsWait {
     if (this.#open > 0) return
     this.#limit()
     // The server has read the client's answer when it answers the ping.
-    await settle(connection)
+    await settle(connection, () => this.#turn === turn)
     if (this.#turn === turn && this.#open === 0) this.#over()
   }
 
@@ -136,12 +136,12 @@ export class RootsWait {
  * Waits until the server has answered a ping, and has had time to work on what it read before. The second ping shows that it ran in
  * that time: the system may have given a busy machine's processor to others.
  */
-async function settle(connection: Connection): Promise<void> {
+async function settle(connection: Connection, isWaiting: () => boolean): Promise<void> {
   const tripMs = await pingedMs(connection)
   if (tripMs === undefined) return
   const takenMs = Math.min(Math.max(TAKEN_MS, TAKEN_TIMES * tripMs), Math.max(ROOTS_MS, tripMs))
   await new Promise(resolve => setTimeout(resolve, takenMs))
-  await pingedMs(connection)
+  if (isWaiting()) await pingedMs(connection)
 }
 
 /** The time that a ping takes; undefined when it is not answered in time. */

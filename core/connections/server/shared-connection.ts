@@ -328,7 +328,7 @@ export class SharedConnection {
     this.#options.report({ type: 'ended', verdict: this.#verdict(end) })
   }
 
-  /** The connection is lost to the hub, and goes on for its calls in flight. */
+  /** The connection takes no new calls any more. It stays open until its calls in flight are answered. */
   #onRetired(reason: WireError): void {
     if (this.#connection) this.#options.draining.add(this.#connection, reason, { isLost: true })
     this.#turn += 1

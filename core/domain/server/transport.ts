@@ -221,8 +221,8 @@ const NO_HEADERS: ReadonlySet<string> = new Set([
 const MOST_NAME = 128
 
 /**
- * Variables by which whoever sets them runs other code, reaches other hosts or changes how a program is found. The owner of a
- * server may set them; the values of its users may not become such.
+ * Variables that make a program run other code, reach other hosts or find other programs. The owner of a server may set them; a
+ * value of a user may not be one of them.
  */
 const NO_VARIABLES: readonly RegExp[] = [
   /^(?:PATH|HOME|USER|SHELL|IFS|ENV|PWD|TMPDIR|TEMP|TMP|LANG|TZ|EDITOR|VISUAL|PAGER|BROWSER|SSLKEYLOGFILE)$/,

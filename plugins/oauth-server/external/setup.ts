@@ -1,4 +1,5 @@
 import type { PluginContext } from 'patchbay/contract'
+import { CLIENT_ROUTE } from '../client-route.ts'
 import type { OAuthServerConfig } from '../config.ts'
 import { type Fail, OAuthError, oauthAnswer } from '../errors.ts'
 import type { ExternalAccounts } from '../types.ts'
@@ -34,14 +35,6 @@ export function externalTokens(context: PluginContext<OAuthServerConfig>, fail: 
 /** Adds refusals in the place of the hub's own sign-in, which name the issuers. */
 export function addElsewhere({ routes, config }: PluginContext<OAuthServerConfig>): void {
   const named = config.issuers.map(({ issuer }) => issuer).join(', ')
-  const common = {
-    whole: true,
-    ownCredential: true,
-    ownLimit: true,
-    anyQuery: true,
-    access: 'public',
-    tag: 'OAuth',
-  } as const
   for (const [method, path] of [
     ['GET', '/authorize'],
     ['POST', '/token'],
@@ -49,7 +42,7 @@ export function addElsewhere({ routes, config }: PluginContext<OAuthServerConfig
     ['POST', '/register'],
   ] as const)
     routes.add({
-      ...{ ...common, method, path },
+      ...{ ...CLIENT_ROUTE, method, path },
       summary: 'Nothing: clients sign in at the external issuers',
       answers: { 404: oauthAnswer('invalid_request', 'The issuers are at other addresses') },
       handle: () => new OAuthError('invalid_request', `Clients of this hub sign in at ${named}`, 404).answer,

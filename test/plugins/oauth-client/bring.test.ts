@@ -133,6 +133,14 @@ test('a program has a process for each user, with the value of that user in its 
   // Another value takes another process.
   await enter(bob, `${root.name}~program`, { token: 'bobs-next-value' })
   await until(async () => (await env(bobs).catch(() => '')) === 'bobs-next-value', { what: 'the next value' })
+  const reason = async () => (await bob.ok('GET', `/api/servers/${root.name}~program`)).mine.reason?.code
+  await root.ok('PATCH', '/api/servers/program', { description: 'a program', timeout: 30_000 })
+  expect(await reason()).toBeUndefined()
+  for (const change of [{ network: 'host' }, { args: [echo, 'else'] }, { env: { A: 'b' } }]) {
+    await enter(bob, `${root.name}~program`, { token: 'bobs-next-value' })
+    await root.ok('PATCH', '/api/servers/program', change)
+    expect([change, await reason()]).toEqual([change, 'resource_changed'])
+  }
 })
 
 describe('refuses', () => {

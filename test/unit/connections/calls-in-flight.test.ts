@@ -2,14 +2,19 @@ import { expect, test } from 'bun:test'
 import { PendingCall } from '../../../core/connections/connection/call.ts'
 import { CallsInFlight } from '../../../core/connections/connection/calls-in-flight.ts'
 
+/** What the hub sends by itself. */
+const OWN = [
+  ['a level that is set', { method: 'logging/setLevel', params: { level: 'debug' } }],
+  ['a ping', { method: 'ping', params: undefined }],
+] as const
 const LOGGED = { method: 'notifications/message', params: { level: 'error', data: 'x' } }
 
-test('a log message reaches the only call although a level is being set, and not one of two calls', () => {
+test.each(OWN)('a log message reaches the only call beside %s, and not one of two calls', (_, own) => {
   const received: string[] = []
   const calls = new CallsInFlight({ notification: () => received.push('log') }, () => undefined)
   const call = (caller: string) =>
     new PendingCall({ method: 'tools/call', params: {}, notification: () => received.push(caller) })
-  calls.add(1, new PendingCall({ method: 'logging/setLevel', params: { level: 'debug' } }))
+  calls.add(1, new PendingCall(own))
   calls.notification(0, LOGGED)
   calls.add(2, call('ann'))
   calls.notification(0, LOGGED)
@@ -20,7 +25,7 @@ test('a log message reaches the only call although a level is being set, and not
   expect(received).toEqual(['log', 'ann', 'log', 'bob'])
 })
 
-test('a server request that names no call reaches the newest call, and no level that is being set', async () => {
+test.each(OWN)('a server request that names no call reaches the newest call, and never %s', async (_, own) => {
   const asked: string[] = []
   const answers: unknown[] = []
   const calls = new CallsInFlight({ notification: () => undefined }, (...answer) => answers.push(answer))
@@ -29,7 +34,7 @@ test('a server request that names no call reaches the newest call, and no level 
     return { result: {} }
   }
   calls.add(1, new PendingCall({ method: 'tools/call', params: {}, ask }))
-  calls.add(2, new PendingCall({ method: 'logging/setLevel', params: { level: 'debug' } }))
+  calls.add(2, new PendingCall(own))
   calls.asked(0, 7, 'sampling/createMessage', {})
   await Bun.sleep(0)
   expect(asked).toEqual(['sampling/createMessage'])

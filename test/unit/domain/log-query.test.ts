@@ -5,7 +5,7 @@ import type { LogCondition } from '../../../core/features/log-store.ts'
 import { folded, substringTerms, textTerms } from '../../../plugins/log-database/log-terms.ts'
 import {
   indexOf,
-  meets,
+  matches,
   type SearchedRecord,
   type TermExpression,
   termsFor,
@@ -105,7 +105,7 @@ describe('terms', () => {
     const terms = new Set(allTerms(record, ['u-1']))
     for (const query of queries) {
       const condition = parseQueryText(query)
-      expect([query, meets(record, condition)]).toEqual([query, true])
+      expect([query, matches(record, condition)]).toEqual([query, true])
       const expression = termsFor(condition)
       expect([query, expression === undefined || holds(expression, terms)]).toEqual([query, true])
     }
@@ -117,7 +117,7 @@ describe('terms', () => {
 })
 
 describe('conditions', () => {
-  const not = (query: string) => meets(record, parseQueryText(query))
+  const not = (query: string) => matches(record, parseQueryText(query))
 
   test('are false for what the record is not', () => {
     const wrong = [
@@ -135,11 +135,11 @@ describe('conditions', () => {
 
   test('combine, and texts are literal', () => {
     const either: LogCondition = { or: [{ text: 'nothing' }, { not: { text: '(a+)+$' } }] }
-    expect(meets(record, either)).toBe(true)
-    expect(meets({ ...record, message: 'x(a+)+$y' }, { text: '(A+)+$' })).toBe(true)
-    expect(meets(record, { field: 'message', op: 'prefix', values: ['the UP'] })).toBe(true)
-    expect(meets(record, { field: 'message', op: 'contains', values: ['超时'] })).toBe(true)
-    expect(meets(record, { field: 'timestamp', op: 'gte', values: [Date.parse('2026-11-23')] })).toBe(false)
+    expect(matches(record, either)).toBe(true)
+    expect(matches({ ...record, message: 'x(a+)+$y' }, { text: '(A+)+$' })).toBe(true)
+    expect(matches(record, { field: 'message', op: 'prefix', values: ['the UP'] })).toBe(true)
+    expect(matches(record, { field: 'message', op: 'contains', values: ['超时'] })).toBe(true)
+    expect(matches(record, { field: 'timestamp', op: 'gte', values: [Date.parse('2026-11-23')] })).toBe(false)
   })
 })
 
@@ -168,12 +168,12 @@ test('a date stands for its UTC day in every condition', () => {
     ...['timestamp:<2026-11-23', 'timestamp:(2026-11-20 or 2026-11-22)', 'timestamp:2026-11-22T09:30:00Z'],
     ...['timestamp:<=2026-11-22T09:30:00Z', 'timestamp:>2026-11-22T09:29:59Z'],
   ]
-  for (const query of holding) expect([query, meets(record, parseQueryText(query))]).toEqual([query, true])
+  for (const query of holding) expect([query, matches(record, parseQueryText(query))]).toEqual([query, true])
   const others = [
     ...['timestamp:2026-11-21', 'timestamp:>2026-11-22', 'timestamp:<2026-11-22', 'timestamp:<=2026-11-21'],
     ...['timestamp:(2026-11-20 or 2026-11-21)', 'timestamp:2026-11-22T09:30:01Z', '-timestamp:2026-11-22'],
   ]
-  for (const query of others) expect([query, meets(record, parseQueryText(query))]).toEqual([query, false])
+  for (const query of others) expect([query, matches(record, parseQueryText(query))]).toEqual([query, false])
 })
 
 test('a mistake is said with what would be right', () => {
