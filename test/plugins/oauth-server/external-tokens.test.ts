@@ -13,13 +13,16 @@ let admin: Client
 let issuer: ForgingIssuer
 let other: ForgingIssuer
 let pair: Pair
+/** A published key, for an algorithm that the hub is not to take. */
+let unwanted: Pair
 let laterMs = 0
 
 beforeAll(async () => {
   issuer = await ForgingIssuer.start()
   other = await ForgingIssuer.start()
   pair = await ForgingIssuer.pair('one')
-  issuer.published = [pair.publicKey]
+  unwanted = await ForgingIssuer.pair('unwanted', 'EdDSA')
+  issuer.published = [pair.publicKey, unwanted.publicKey]
   other.published = [pair.publicKey]
   hub = await startHub({ shiftedClock: true })
   admin = await hub.setup()
@@ -144,7 +147,7 @@ test('forged tokens are refused', async () => {
     'the address of a key in its header': await token('/mcp', {}, { jku: `${other.url}/keys` }, stranger),
     'the public key as a secret': await byPublicKey(spki),
     'the public key as a secret, as JSON': await byPublicKey(jwk),
-    'an algorithm that is not configured': await token('/mcp', {}, {}, await ForgingIssuer.pair('one', 'EdDSA')),
+    'an algorithm that is not configured': await token('/mcp', {}, {}, unwanted),
     'another issuer': await token('/mcp', { iss: other.url }),
     'an issuer with a slash more': await token('/mcp', { iss: `${issuer.url}/` }),
     'an ID token': await token('/mcp', { nonce: 'x' }, { typ: 'JWT' }),
