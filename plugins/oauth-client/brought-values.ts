@@ -6,6 +6,8 @@ import type { Credential, CredentialStore } from './store.ts'
 
 /** Longest value of a user, in characters. */
 export const MOST_VALUE = 8_192
+/** Most characters of all values that a user enters for a server: servers take no more in the headers of a request. */
+const MOST_VALUES = 16_384
 
 /** A value that a server asks each of its users for. */
 export interface BroughtField {
@@ -75,6 +77,8 @@ export class BroughtValues {
     const values = Object.fromEntries(fields.map(field => [field.name, checked(field, given)]))
     const unknown = Object.keys(given).find(name => !fields.some(field => field.name === name))
     if (unknown !== undefined) throw invalid(unknown, 'unknown_field', `${server.name} asks for no such value`)
+    const written = Object.values(values).reduce((sum, { length }) => sum + length, 0)
+    if (written > MOST_VALUES) throw invalid('', 'length', `All values together may have ${MOST_VALUES} characters`)
     const before = await this.#store.find(userId, server.id)
     const place = placeOf(server)
     const credential = await this.#store.entered({ userId, serverId: server.id, place, values })
@@ -135,7 +139,7 @@ function checked({ name, in: place }: BroughtField, given: Readonly<Record<strin
   return value
 }
 
-function invalid(name: string, code: 'required' | 'format' | 'unknown_field', detail: string): HubError {
-  const pointer = `#/values/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+function invalid(name: string, code: 'required' | 'format' | 'length' | 'unknown_field', detail: string): HubError {
+  const pointer = `#/values${name === '' ? '' : `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`}`
   return new HubError('validation_failed', detail, { errors: [{ pointer, code, detail }] })
 }

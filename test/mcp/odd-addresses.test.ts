@@ -73,6 +73,7 @@ const OUTCOMES: Readonly<Record<string, { readonly outcome: object; readonly say
     'result-text': { outcome: { result: 'Sunny' }, says: 'Sunny', warns: 'its results' },
     'result-list': { outcome: { result: [{ type: 'text', text: 'Rain' }] }, says: 'Rain', warns: 'its results' },
   }
+const REFUSED = 'error: Internal error: Unhandled rejection'
 /** The servers whose list of tools was asked for once, and refused. */
 const refused = new Set<string>()
 
@@ -117,11 +118,12 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     held += 1
     return void response.writeHead(202).end()
   }
-  const refusal = { code: -32_603, message: 'error: Internal error: Unhandled rejection' }
+  const refusal = { code: -32_603, message: name === 'long' ? 'x'.repeat(3_000_000) : REFUSED }
   const isBusy = name === 'busy' && method === 'tools/list' && !refused.has(name)
   if (isBusy) refused.add(name)
   const given = method === 'tools/call' ? OUTCOMES[name]?.outcome : undefined
-  const outcome = given ?? (name === 'failing' || isBusy ? { error: refusal } : { result: resultOf(method) })
+  const isLong = name === 'long' && method === 'tools/list'
+  const outcome = given ?? (name === 'failing' || isBusy || isLong ? { error: refusal } : { result: resultOf(method) })
   const json = JSON.stringify({ jsonrpc: '2.0', id, ...outcome })
   if (kind === 'take' || (name === 'on-its-stream' && method !== 'initialize')) {
     response.writeHead(202).end()
@@ -148,7 +150,7 @@ beforeAll(async () => {
   const known = { era: 'legacy', session: 'shared', headers: { authorization: SECRET } }
   for (const name of [...Object.keys(STREAMS), 'lost'])
     mcpServers[`sse-${name}`] = { url: `${base}/sse/${name}`, transport: 'sse', ...known }
-  for (const name of [...Object.keys(ANSWERS), ...Object.keys(OUTCOMES), 'failing', 'on-its-stream', 'busy'])
+  for (const name of [...Object.keys(ANSWERS), ...Object.keys(OUTCOMES), 'failing', 'on-its-stream', 'busy', 'long'])
     mcpServers[name] = { url: `${base}/mcp/${name}`, transport: 'streamable-http', ...known }
   hub = await startHub({ env: LOOPBACK, settings: { mcpServers } })
   admin = await hub.setup()
@@ -202,6 +204,12 @@ test.each(Object.entries(OUTCOMES))(
     expect(await warningOf(name)).toContain(warns)
   },
 )
+
+test('of megabytes of an error of a list the beginning is shown', async () => {
+  const reason = await until(async () => (await statusOf(admin, 'long')).reason)
+  expect(reason.message).toContain('xxx')
+  expect(reason.message.length).toBeLessThan(5_000)
+})
 
 test('a list that the server refuses once is read again later, without a restart', async () => {
   await online(admin, ['busy'])

@@ -184,6 +184,11 @@ describe('refuses', () => {
       expect(await enter(bob, 'ada~keyed', values)).toMatchObject({ status: 400, json: { code: 'validation_failed' } })
     expect(await enter(bob, 'ada~keyed', { key: 'x'.repeat(1_048_576) })).toMatchObject({ status: 413 })
     expect(await enter(bob, 'ada~missing', { key: 'x' })).toMatchObject({ status: 404 })
+    const bring = ['one', 'two', 'three'].map(name => ({ ...KEY, name, key: `X-${name}` }))
+    await ada.ok('POST', '/api/servers', { name: 'many', url: server.url, visibility: 'public', bring })
+    const all = (text: string) => ({ one: text, two: text, three: text })
+    expect(await enter(bob, 'ada~many', all('x'.repeat(6_000)))).toMatchObject({ status: 400 })
+    expect(await enter(bob, 'ada~many', all('x'.repeat(5_000)))).toMatchObject({ status: 200 })
   })
 
   test('values for a server of another that is private, and for all users of another’s server', async () => {

@@ -322,9 +322,10 @@ export abstract class McpLink extends BaseLink {
   #error(id: JsonValue, text: string): boolean {
     if (typeof id !== 'number') return this.bad(NEVER_USED)
     const call = this.calls.take(id)
-    if (!call) return this.#isOwn(this.own.refuse(id, JSON.parse(text) as JsonObject)) || this.#unexpectedResponse(id)
+    const error = boundedError(text)
+    if (!call) return this.#isOwn(this.own.refuse(id, JSON.parse(error) as JsonObject)) || this.#unexpectedResponse(id)
     this.protocolErrors.good()
-    this.refused(id, call, boundedError(text))
+    this.refused(id, call, error)
     return true
   }
 
