@@ -132,7 +132,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'core/http/routes': [
     ['*'],
     ['people', 'servers', 'alerts', 'monitoring', 'assistant'],
-    ['groups', 'hub', 'logs', 'dashboards', 'moving', 'discovery'],
+    ['groups', 'hub', 'dashboards', 'moving', 'discovery'],
     ['all'],
   ],
 }
