@@ -205,6 +205,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     middlewares: () => everyContribution(plugins.contributions('mcpMiddleware')),
     watch: plugins.middlewares,
     toolSets: () => plugins.contributions('tools'),
+    callGates: () => plugins.contributions('callGate'),
     challenge: () => firstContribution(plugins.contributions('challenge')),
     recordCall,
     requestEnded: (method, era, word) => meters.metrics.mcpRequest(method, era, word),

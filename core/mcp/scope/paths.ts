@@ -81,10 +81,15 @@ export class Principals {
   key(actor: UserActor): string {
     const known = this.#keys.get(actor)
     if (known !== undefined) return known
-    const key = `${actor.userId}|${opening(actor.credential)}${actor.restricted ? '|restricted' : ''}`
+    const key = principalKey(actor)
     this.#keys.set(actor, key)
     return key
   }
+}
+
+/** The key of a caller, as {@link Principals} keeps it. */
+export function principalKey({ userId, credential, restricted }: UserActor): string {
+  return `${userId}|${opening(credential)}${restricted ? '|restricted' : ''}`
 }
 
 function opening(credential: Credential): string {
