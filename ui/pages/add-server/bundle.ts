@@ -10,12 +10,12 @@ import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
 import { PbElement } from '../../components/element.ts'
 import { hubWords } from '../../components/hub-words.ts'
+import { sandboxNote } from '../../components/sandbox-note.ts'
 import { errorState, errorText } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { formatBytes } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
-import { sandboxNote } from './entry.ts'
 
 type Value = string | boolean
 

@@ -5,10 +5,10 @@ import { Resource } from '../../app/resource.ts'
 import { href } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
+import { gate } from '../../components/gate.ts'
 import { errorState, skeleton } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
-import { gate } from '../sign-in/gate.ts'
 import { underWay } from './under-way.ts'
 
 /** Leads the user to the sign-in of a server. Messages of the hub name this page. */

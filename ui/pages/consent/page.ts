@@ -5,10 +5,10 @@ import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
+import { gate } from '../../components/gate.ts'
 import { errorState, errorText, skeleton } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
-import { gate } from '../sign-in/gate.ts'
 
 /** Asks the signed-in person whether a client may use the hub, and leads back to the client with the answer. */
 export class PbConsent extends PbElement {

@@ -1,5 +1,5 @@
 import { html, svg, type TemplateResult } from 'lit'
-import { brandMark } from '../../components/brand.ts'
+import { brandMark } from './brand.ts'
 
 const JACKS = [20, 60].flatMap(y => Array.from({ length: 10 }, (_, at) => ({ x: 16 + 32 * at, y })))
 
