@@ -14,6 +14,7 @@ import { spriteOf } from './build/sprite.ts'
 
 const HERE = import.meta.dirname
 const DIST = join(HERE, 'dist')
+const PLUGINS = join(HERE, '../plugins')
 
 /** Facts about a build that the hub needs; paths are relative to `ui/dist`. */
 export interface ConsoleManifest {
@@ -31,10 +32,22 @@ export interface ConsoleManifest {
   readonly pages: readonly string[]
 }
 
-/** Files below `ui` but the build's own result. */
+/** Folders of the bundled plugins' pages. */
+async function pluginFolders(): Promise<string[]> {
+  const found: string[] = []
+  for (const name of (await readdir(PLUGINS)).sort()) {
+    const folder = join(PLUGINS, name, 'console')
+    if (await stat(folder).catch(() => undefined)) found.push(folder)
+  }
+  return found
+}
+
+/** Files of the console: those below `ui` but the build's own result, and those of the bundled plugins' pages. */
 async function sources(): Promise<string[]> {
-  const entries = await readdir(HERE, { recursive: true, withFileTypes: true })
+  const folders = [HERE, ...(await pluginFolders())]
+  const entries = await Promise.all(folders.map(folder => readdir(folder, { recursive: true, withFileTypes: true })))
   return entries
+    .flat()
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))
     .filter(path => !path.startsWith(`${DIST}`))

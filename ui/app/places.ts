@@ -95,7 +95,7 @@ const PLACES: readonly PlaceDefinition[] = [
     key: 'm',
     ofPlugin: true,
     element: 'pb-page-market',
-    load: () => import('../pages/market/page.ts'),
+    load: () => import('../../plugins/market/console/page.ts'),
   },
   {
     id: 'logs',

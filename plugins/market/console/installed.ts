@@ -1,8 +1,6 @@
 import { html, nothing } from 'lit'
-import type { Template, Update } from '../../api/market.ts'
-import { href } from '../../app/router.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
+import { href, icon, t } from 'patchbay/console'
+import type { Template, Update } from './api.ts'
 
 /** Relation of the listed version to the installed one, as icon and words. */
 function stateMark({ state, installed, available }: Update): unknown {

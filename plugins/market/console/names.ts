@@ -1,7 +1,6 @@
 import { html, type TemplateResult } from 'lit'
-import type { Template } from '../../api/market.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
+import { icon, t } from 'patchbay/console'
+import type { Template } from './api.ts'
 
 /** The name of a category in the language of the page; an unknown one is unchanged. */
 export function categoryName(name: string): string {

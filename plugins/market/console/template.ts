@@ -1,24 +1,29 @@
 import { html, nothing } from 'lit'
-import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
-import { visibleName } from '../../../core/domain/text/visible-text.ts'
-import { api, segment } from '../../api/client.ts'
-import { type InstallPlan, localized, type Template } from '../../api/market.ts'
-import { refOf, type ServerRecord } from '../../api/types.ts'
-import { live } from '../../app/live.ts'
-import { Plan } from '../../app/plan.ts'
-import { Resource } from '../../app/resource.ts'
-import { router } from '../../app/router.ts'
-import { PbElement } from '../../components/element.ts'
-import { hubWords } from '../../components/hub-words.ts'
-import { sandboxNote } from '../../components/sandbox-note.ts'
-import { errorState, show } from '../../components/states.ts'
-import { toast } from '../../components/toast.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
-import { webLink } from '../../text/web-link.ts'
+import {
+  api,
+  errorState,
+  hubWords,
+  icon,
+  live,
+  PbElement,
+  Plan,
+  quotedWords,
+  Resource,
+  refOf,
+  router,
+  type ServerRecord,
+  sandboxNote,
+  segment,
+  show,
+  t,
+  toast,
+  visibleName,
+  webLink,
+} from 'patchbay/console'
+import { type InstallPlan, localized, type Template } from './api.ts'
 import { inputField } from './input-field.ts'
 import { installedCard } from './installed.ts'
-import { categoryName, kindMark } from './words.ts'
+import { categoryName, kindMark } from './names.ts'
 
 /** One template: its description, inputs, exact command, and installation, which starts nothing. */
 export class PbTemplate extends PbElement {
@@ -36,7 +41,7 @@ export class PbTemplate extends PbElement {
   declare busy: boolean
   /** The installation is compared with the hash of this answer. */
   readonly #plan = new Plan<InstallPlan>(this, () =>
-    api.post(`/api/market/templates/${segment(this.id)}/install`, { query: { dryRun: true }, body: this.#wish() }),
+    api.post(`/api/market/templates/${segment(this.id)}/install`, { query: { dryRun: true }, body: this.#request() }),
   )
   readonly #template = new Resource<Template>(this, {
     key: () => this.id,
@@ -157,7 +162,7 @@ export class PbTemplate extends PbElement {
     return template
   }
 
-  #wish(): object {
+  #request(): object {
     const inputs = Object.fromEntries(Object.entries(this.values).filter(([, value]) => value !== ''))
     return {
       inputs,
@@ -172,7 +177,7 @@ export class PbTemplate extends PbElement {
     if (!plan || this.#plan.stale) return
     this.busy = true
     try {
-      const body = { ...this.#wish(), planHash: plan.planHash }
+      const body = { ...this.#request(), planHash: plan.planHash }
       const made = await api.post<ServerRecord>(`/api/market/templates/${segment(this.id)}/install`, { body })
       await router.go(`/servers/${segment(refOf(made))}`)
       toast(t('{name} is installed and does not run yet. Start it when you have looked it over.', { name: made.name }))

@@ -1,22 +1,29 @@
 import { html, nothing } from 'lit'
-import { api, type Page, segment } from '../../api/client.ts'
-import { localized, type MarketSource, type Template, type Update } from '../../api/market.ts'
-import { asApiError } from '../../api/problem.ts'
-import { Resource } from '../../app/resource.ts'
-import { href } from '../../app/router.ts'
-import { session } from '../../app/session.ts'
-import { drawer } from '../../components/layer.ts'
-import { type Crumb, PbPage } from '../../components/page.ts'
-import { emptyState, errorText, show } from '../../components/states.ts'
-import { toast } from '../../components/toast.ts'
-import { icon } from '../../text/icon.ts'
-import { problemText } from '../../text/problem.ts'
-import { plural, t } from '../../text/t.ts'
-import '../../components/time.ts'
+import {
+  api,
+  asApiError,
+  type Crumb,
+  drawer,
+  emptyState,
+  errorText,
+  href,
+  icon,
+  type Page,
+  PbPage,
+  plural,
+  problemText,
+  Resource,
+  segment,
+  session,
+  show,
+  t,
+  toast,
+} from 'patchbay/console'
+import { localized, type MarketSource, type Template, type Update } from './api.ts'
 import './template.ts'
 import { updatesCard } from './installed.ts'
 import './upgrade.ts'
-import { categoryName, kindMark } from './words.ts'
+import { categoryName, kindMark } from './names.ts'
 
 /** Templates that are read at once; more on request. */
 const STEP = 60

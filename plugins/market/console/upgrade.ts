@@ -1,17 +1,22 @@
 import { html, nothing } from 'lit'
-import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
-import { api, segment } from '../../api/client.ts'
-import type { TemplateInput, UpgradeConflict, UpgradePlan } from '../../api/market.ts'
-import { live } from '../../app/live.ts'
-import { Plan } from '../../app/plan.ts'
-import { PbElement } from '../../components/element.ts'
-import { hubWords } from '../../components/hub-words.ts'
-import { drawer, hide } from '../../components/layer.ts'
-import { segments } from '../../components/page.ts'
-import { errorState, skeleton } from '../../components/states.ts'
-import { toast } from '../../components/toast.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
+import {
+  api,
+  drawer,
+  errorState,
+  hide,
+  hubWords,
+  icon,
+  live,
+  PbElement,
+  Plan,
+  quotedWords,
+  segment,
+  segments,
+  skeleton,
+  t,
+  toast,
+} from 'patchbay/console'
+import type { TemplateInput, UpgradeConflict, UpgradePlan } from './api.ts'
 import { inputField } from './input-field.ts'
 
 type Choice = 'keep' | 'take'
@@ -36,7 +41,7 @@ export class PbUpgrade extends PbElement {
   declare inputs: Readonly<Record<string, string>>
   declare choices: Readonly<Record<string, Choice>>
   readonly #plan = new Plan<UpgradePlan>(this, () =>
-    api.post(this.#path(), { query: { dryRun: true }, body: this.#wish() }),
+    api.post(this.#path(), { query: { dryRun: true }, body: this.#request() }),
   )
 
   constructor() {
@@ -122,7 +127,7 @@ export class PbUpgrade extends PbElement {
     return `/api/servers/${segment(this.server ?? '')}/${this.way === 'up' ? 'upgrade' : 'downgrade'}`
   }
 
-  #wish(): object {
+  #request(): object {
     const inputs = Object.fromEntries(Object.entries(this.inputs).filter(([, value]) => value !== ''))
     return { inputs, choices: this.choices }
   }
@@ -132,7 +137,7 @@ export class PbUpgrade extends PbElement {
     if (!plan || stale) return
     this.busy = true
     try {
-      await api.post(this.#path(), { body: { ...this.#wish(), planHash: plan.planHash } })
+      await api.post(this.#path(), { body: { ...this.#request(), planHash: plan.planHash } })
       toast(t('{name} is now of version {version}.', { name: this.server?.split('~').pop() ?? '', version: plan.to }))
       this.dispatchEvent(new CustomEvent('pb-changed'))
       this.dispatchEvent(new CustomEvent('pb-close'))

@@ -1,7 +1,6 @@
 import { html, nothing } from 'lit'
-import { localized, type TemplateInput } from '../../api/market.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
+import { icon, t } from 'patchbay/console'
+import { localized, type TemplateInput } from './api.ts'
 
 /** The field of one input of a template, with its label, description and format. `id`: unique on the page. */
 export function inputField(id: string, input: TemplateInput, value: string, changed: (value: string) => void): unknown {
