@@ -1,17 +1,21 @@
 import { html, nothing } from 'lit'
-import { type ClientMethod, type OAuthClient, oauthApi } from '../../api/oauth.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
-import { live } from '../../app/live.ts'
-import { Resource } from '../../app/resource.ts'
-import { confirmed } from '../../components/confirm.ts'
-import { PbPage } from '../../components/page.ts'
-import { emptyState, errorState, errorText, show } from '../../components/states.ts'
-import type { Column } from '../../components/table.ts'
-import '../../components/copy.ts'
-import '../../components/table.ts'
-import { toast } from '../../components/toast.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
+import {
+  type ApiError,
+  asApiError,
+  type Column,
+  confirmed,
+  emptyState,
+  errorState,
+  errorText,
+  icon,
+  live,
+  PbPage,
+  Resource,
+  show,
+  t,
+  toast,
+} from 'patchbay/console'
+import { type ClientMethod, type OAuthClient, oauthApi } from './api.ts'
 
 /** The apps of all users, for administrators: listed, blocked, removed. */
 class PbPageClients extends PbPage {

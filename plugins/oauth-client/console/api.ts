@@ -1,5 +1,4 @@
-import { api, segment } from './client.ts'
-import { serverPath } from './servers.ts'
+import { api, segment, serverPath } from 'patchbay/console'
 
 /** `self`: each user signs in. `all`: the owner has signed in for everybody. */
 export type ConnectionFor = 'self' | 'all'
@@ -66,6 +65,3 @@ export const connectionsApi = {
   finish: (url: string) => api.post<Connection>('/api/connections/finish', { body: { url } }),
   end: (id: string) => api.delete(`/api/connections/${segment(id)}`),
 }
-
-/** Path of the page at which the user signs in at a server. */
-export const connectPath = (serverId: string): string => `/connect/${segment(serverId)}`

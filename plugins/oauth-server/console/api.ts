@@ -1,4 +1,4 @@
-import { api, segment } from './client.ts'
+import { api, segment } from 'patchbay/console'
 
 /** Rights of a client: `mcp:tools` includes `mcp:read`. */
 export type GrantScope = 'mcp:tools' | 'mcp:read'

@@ -1,18 +1,23 @@
 import { html, nothing } from 'lit'
-import { type ApiError, asApiError } from '../../api/problem.ts'
-import { type Connection, connectionsApi, connectPath, type WantingServer } from '../../api/server-sign-ins.ts'
-import { live } from '../../app/live.ts'
-import { Resource } from '../../app/resource.ts'
-import { href } from '../../app/router.ts'
-import { confirmed } from '../../components/confirm.ts'
-import { PbPage } from '../../components/page.ts'
-import { emptyState, errorState, errorText, show } from '../../components/states.ts'
-import type { Column } from '../../components/table.ts'
-import '../../components/table.ts'
-import '../../components/time.ts'
-import { toast } from '../../components/toast.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
+import {
+  type ApiError,
+  asApiError,
+  type Column,
+  confirmed,
+  connectPath,
+  emptyState,
+  errorState,
+  errorText,
+  href,
+  icon,
+  live,
+  PbPage,
+  Resource,
+  show,
+  t,
+  toast,
+} from 'patchbay/console'
+import { type Connection, connectionsApi, type WantingServer } from './api.ts'
 
 interface Listed {
   readonly items: readonly Connection[]

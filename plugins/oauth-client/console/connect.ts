@@ -1,14 +1,18 @@
 import { html, nothing } from 'lit'
-import { type ApiError, asApiError } from '../../api/problem.ts'
-import { type BroughtValue, type ConnectionFor, type ConnectPlace, connectionsApi } from '../../api/server-sign-ins.ts'
-import { Resource } from '../../app/resource.ts'
-import { href } from '../../app/router.ts'
-import { session } from '../../app/session.ts'
-import { PbElement } from '../../components/element.ts'
-import { gate } from '../../components/gate.ts'
-import { errorState, skeleton } from '../../components/states.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
+import {
+  type ApiError,
+  asApiError,
+  errorState,
+  gate,
+  href,
+  icon,
+  PbElement,
+  Resource,
+  session,
+  skeleton,
+  t,
+} from 'patchbay/console'
+import { type BroughtValue, type ConnectionFor, type ConnectPlace, connectionsApi } from './api.ts'
 import { underWay } from './under-way.ts'
 
 /** Leads the user to the sign-in of a server. Messages of the hub name this page. */

@@ -1,21 +1,28 @@
 import { html, nothing } from 'lit'
-import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
-import type { Bundle, BundleInput, BundlePlan } from '../../api/bundles.ts'
-import { api, type Page, segment } from '../../api/client.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
-import { refOf, type ServerRecord } from '../../api/types.ts'
-import { live } from '../../app/live.ts'
-import { Plan } from '../../app/plan.ts'
-import { Resource } from '../../app/resource.ts'
-import { router } from '../../app/router.ts'
-import { PbElement } from '../../components/element.ts'
-import { hubWords } from '../../components/hub-words.ts'
-import { sandboxNote } from '../../components/sandbox-note.ts'
-import { errorState, errorText } from '../../components/states.ts'
-import { toast } from '../../components/toast.ts'
-import { formatBytes } from '../../text/format.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
+import {
+  type ApiError,
+  api,
+  asApiError,
+  errorState,
+  errorText,
+  formatBytes,
+  hubWords,
+  icon,
+  live,
+  type Page,
+  PbElement,
+  Plan,
+  quotedWords,
+  Resource,
+  refOf,
+  router,
+  type ServerRecord,
+  sandboxNote,
+  segment,
+  t,
+  toast,
+} from 'patchbay/console'
+import type { Bundle, BundleInput, BundlePlan } from './api.ts'
 
 type Value = string | boolean
 
@@ -38,7 +45,7 @@ export class PbBundleForm extends PbElement {
   readonly #plan = new Plan<BundlePlan>(this, () =>
     api.post(`/api/bundles/${segment(this.bundle?.bundleId ?? '')}/install`, {
       query: { dryRun: true },
-      body: this.#wish(),
+      body: this.#request(),
     }),
   )
   readonly #sent = new Resource<readonly Bundle[]>(this, {
@@ -167,7 +174,7 @@ export class PbBundleForm extends PbElement {
     await this.#sent.reload()
   }
 
-  #wish(): object {
+  #request(): object {
     const inputs = Object.fromEntries(
       (this.bundle?.inputs ?? []).flatMap(input => sentValue(input, this.values[input.name])),
     )
@@ -181,7 +188,7 @@ export class PbBundleForm extends PbElement {
     if (!bundle || !plan || stale) return
     this.busy = 'install'
     try {
-      const body = { ...this.#wish(), planHash: plan.planHash }
+      const body = { ...this.#request(), planHash: plan.planHash }
       const made = await api.post<ServerRecord>(`/api/bundles/${segment(bundle.bundleId)}/install`, { body })
       await router.go(`/servers/${segment(refOf(made))}`)
       toast(t('{name} is installed and does not run yet. Start it when you have looked it over.', { name: made.name }))

@@ -1,12 +1,17 @@
 import { html, nothing } from 'lit'
-import { type ApiError, asApiError } from '../../api/problem.ts'
-import { type Connection, connectionsApi, connectPath } from '../../api/server-sign-ins.ts'
-import { href } from '../../app/router.ts'
-import { PbElement } from '../../components/element.ts'
-import { gate } from '../../components/gate.ts'
-import { errorState, skeleton } from '../../components/states.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
+import {
+  type ApiError,
+  asApiError,
+  connectPath,
+  errorState,
+  gate,
+  href,
+  icon,
+  PbElement,
+  skeleton,
+  t,
+} from 'patchbay/console'
+import { type Connection, connectionsApi } from './api.ts'
 import { underWay } from './under-way.ts'
 
 /** Finishes a sign-in at a server: the issuer has sent the browser here. The code is removed from the address at once. */

@@ -1,14 +1,19 @@
 import { html, nothing } from 'lit'
-import { type ConsentRequest, type GrantScope, type GrantTarget, oauthApi } from '../../api/oauth.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
-import { Resource } from '../../app/resource.ts'
-import { router } from '../../app/router.ts'
-import { session } from '../../app/session.ts'
-import { PbElement } from '../../components/element.ts'
-import { gate } from '../../components/gate.ts'
-import { errorState, errorText, skeleton } from '../../components/states.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
+import {
+  type ApiError,
+  asApiError,
+  errorState,
+  errorText,
+  gate,
+  icon,
+  PbElement,
+  Resource,
+  router,
+  session,
+  skeleton,
+  t,
+} from 'patchbay/console'
+import { type ConsentRequest, type GrantScope, type GrantTarget, oauthApi } from './api.ts'
 
 /** Asks the signed-in person whether a client may use the hub, and leads back to the client with the answer. */
 export class PbConsent extends PbElement {

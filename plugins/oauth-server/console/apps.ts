@@ -1,20 +1,22 @@
 import { html } from 'lit'
-import { type Grant, oauthApi } from '../../api/oauth.ts'
-import { asApiError } from '../../api/problem.ts'
-import { live } from '../../app/live.ts'
-import { Resource } from '../../app/resource.ts'
-import { href } from '../../app/router.ts'
-import { session } from '../../app/session.ts'
-import { confirmed } from '../../components/confirm.ts'
-import { PbPage } from '../../components/page.ts'
-import { emptyState, errorText, show } from '../../components/states.ts'
-import type { Column } from '../../components/table.ts'
-import '../../components/table.ts'
-import '../../components/time.ts'
-import { toast } from '../../components/toast.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
-import { targetText } from '../consent/page.ts'
+import {
+  asApiError,
+  type Column,
+  confirmed,
+  emptyState,
+  errorText,
+  href,
+  icon,
+  live,
+  PbPage,
+  Resource,
+  session,
+  show,
+  t,
+  toast,
+} from 'patchbay/console'
+import { type Grant, oauthApi } from './api.ts'
+import { targetText } from './consent.ts'
 
 /** The apps that the user has let use the hub by sign-in. */
 class PbPageApps extends PbPage {
