@@ -1,6 +1,4 @@
-import { api } from '../../api/client.ts'
-import { ApiError } from '../../api/problem.ts'
-import { t } from '../../text/t.ts'
+import { ApiError, api, t } from 'patchbay/console'
 
 interface Described {
   readonly id: string

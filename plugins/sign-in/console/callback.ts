@@ -1,16 +1,23 @@
 import { html, nothing } from 'lit'
-import { api, segment } from '../../api/client.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
-import { href, router } from '../../app/router.ts'
-import { type AskedProof, session } from '../../app/session.ts'
-import { PbElement } from '../../components/element.ts'
-import { gate } from '../../components/gate.ts'
-import { errorText, skeleton } from '../../components/states.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
-import { askPasskey } from '../passkeys/ask.ts'
-import { codeForm } from '../sign-in/second-step.ts'
-import { begun } from './begin.ts'
+import {
+  type ApiError,
+  type AskedProof,
+  api,
+  asApiError,
+  errorText,
+  gate,
+  href,
+  icon,
+  PbElement,
+  router,
+  segment,
+  session,
+  skeleton,
+  t,
+} from 'patchbay/console'
+import { askPasskey } from './ask-passkey.ts'
+import { codeForm } from './second-step.ts'
+import { begun } from './ways.ts'
 
 type Answer = { readonly returnTo?: string; readonly linked?: true } & Parameters<typeof session.acceptOrAsk>[0]
 

@@ -1,15 +1,19 @@
 import { html, nothing } from 'lit'
-import { api } from '../../api/client.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
-import { Resource } from '../../app/resource.ts'
-import { type AskedProof, session } from '../../app/session.ts'
-import { PbElement } from '../../components/element.ts'
-import { dialog } from '../../components/layer.ts'
-import { errorText } from '../../components/states.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
-import { askPasskey, hasPasskeys } from '../passkeys/ask.ts'
-import { codeForm } from '../sign-in/second-step.ts'
+import {
+  type ApiError,
+  type AskedProof,
+  api,
+  asApiError,
+  dialog,
+  errorText,
+  icon,
+  PbElement,
+  Resource,
+  session,
+  t,
+} from 'patchbay/console'
+import { askPasskey, hasPasskeys } from './ask-passkey.ts'
+import { codeForm } from './second-step.ts'
 
 /** Has the user prove again who it is: the password, then the code. Shown while a request waits for it. */
 export class PbProof extends PbElement {

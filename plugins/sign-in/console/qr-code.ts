@@ -1,7 +1,6 @@
 import QrCreator from '@konnorr/qr-creator'
 import { html } from 'lit'
-import { PbElement } from '../../components/element.ts'
-import { t } from '../../text/t.ts'
+import { PbElement, t } from 'patchbay/console'
 
 /** Side in pixels, twice that on the canvas for fine screens. */
 const SIDE = 192

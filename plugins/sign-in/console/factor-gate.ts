@@ -1,8 +1,5 @@
 import { html } from 'lit'
-import { session } from '../../app/session.ts'
-import { PbElement } from '../../components/element.ts'
-import { gate } from '../../components/gate.ts'
-import { t } from '../../text/t.ts'
+import { gate, PbElement, session, t } from 'patchbay/console'
 import './factors.ts'
 
 /** The page of a user who must set a second factor before anything else. */

@@ -1,15 +1,18 @@
 import { html, nothing } from 'lit'
-import { api, segment } from '../../api/client.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
-import { Resource } from '../../app/resource.ts'
-import { confirmed } from '../../components/confirm.ts'
-import { PbElement } from '../../components/element.ts'
-import { errorState } from '../../components/states.ts'
-import '../../components/time.ts'
-import { toast } from '../../components/toast.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
-import { begin, canBegin, type Provider, waysIn } from './begin.ts'
+import {
+  type ApiError,
+  api,
+  asApiError,
+  confirmed,
+  errorState,
+  icon,
+  PbElement,
+  Resource,
+  segment,
+  t,
+  toast,
+} from 'patchbay/console'
+import { begin, canBegin, type Provider, waysIn } from './ways.ts'
 
 interface Identity {
   readonly id: string

@@ -1,8 +1,6 @@
 import { html, nothing } from 'lit'
-import type { AskedProof } from '../../app/session.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
-import { hasPasskeys } from '../passkeys/ask.ts'
+import { type AskedProof, icon, t } from 'patchbay/console'
+import { hasPasskeys } from './ask-passkey.ts'
 
 /** Parts of the form of a second step. */
 export interface CodeForm {

@@ -1,17 +1,21 @@
 import { html, nothing } from 'lit'
-import { api, segment } from '../../api/client.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
-import { Resource } from '../../app/resource.ts'
-import { session } from '../../app/session.ts'
-import { confirmed } from '../../components/confirm.ts'
-import '../../components/copy.ts'
-import { PbElement } from '../../components/element.ts'
-import { errorState, show } from '../../components/states.ts'
-import '../../components/time.ts'
-import { toast } from '../../components/toast.ts'
-import { icon } from '../../text/icon.ts'
-import { plural, t } from '../../text/t.ts'
-import { hasPasskeys, makePasskey } from '../passkeys/ask.ts'
+import {
+  type ApiError,
+  api,
+  asApiError,
+  confirmed,
+  errorState,
+  icon,
+  PbElement,
+  plural,
+  Resource,
+  segment,
+  session,
+  show,
+  t,
+  toast,
+} from 'patchbay/console'
+import { hasPasskeys, makePasskey } from './ask-passkey.ts'
 import './qr-code.ts'
 
 interface Factor {

@@ -1,4 +1,4 @@
-import { api, segment } from '../../api/client.ts'
+import { api, segment } from 'patchbay/console'
 
 /** A provider with which people sign in. */
 export interface Provider {
