@@ -25,7 +25,8 @@ const REPLACED: ReadonlySet<string> = new Set(
 
 /** Modules of the hub that a plugin may import. */
 const PLUGIN_MODULES = [
-  ...['patchbay/contract', 'patchbay/features', 'patchbay/log-kit', 'patchbay/plugin-kit', 'patchbay/transport-kit'],
+  ...['patchbay/console', 'patchbay/contract', 'patchbay/features', 'patchbay/log-kit', 'patchbay/plugin-kit'],
+  'patchbay/transport-kit',
 ]
 
 /**
