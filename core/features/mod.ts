@@ -1,6 +1,6 @@
 /**
  * Types of features that bundled plugins share with the hub, as `patchbay/features`: alerts, assistants, clients and imports,
- * credentials, sign-ins, traces, ranking of tools, the store of log records, and the pages of the console. They extend the contract
+ * credentials, shares, sign-ins, traces, ranking of tools, the store of log records, and the pages of the console. They extend the contract
  * by declaration merging, and are types alone.
  */
 
@@ -12,5 +12,6 @@ export type * from './credentials.ts'
 export type * from './imports.ts'
 export type * from './log-store.ts'
 export type * from './ranking.ts'
+export type * from './sharing.ts'
 export type * from './sign-ins.ts'
 export type * from './tracing.ts'

@@ -113,7 +113,7 @@ async function replaceNames(
   const find = async (name: string): Promise<string | undefined> => {
     try {
       const found =
-        value.field === 'server' ? registry.servers.resolve(actor, name, 'see') : registry.users.byName(actor, name)
+        value.field === 'server' ? registry.servers.resolve(actor, name, 'use') : registry.users.byName(actor, name)
       return (await found).id
     } catch {
       return value.field === 'user' && name === actor.name ? actor.userId : undefined
