@@ -8,6 +8,8 @@ export const EVENT_OCCASIONS: Readonly<Record<PluginEventName, string>> = {
   'group.created': 'A group was made',
   'group.updated': 'Its settings or members changed',
   'group.removed': 'It was deleted',
+  'share.changed':
+    'A server or group was shared, or the role changed; `role` null: it is no longer shared. For its owner and each user concerned',
   'user.created': 'An account was made',
   'user.updated': 'Role, name, password or state of an account changed: cached credentials of this user are invalid',
   'user.removed': 'An account was deleted',

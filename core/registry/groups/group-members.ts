@@ -2,7 +2,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import { type MemberInput, sharedAlias } from '../../domain/group-body.ts'
 import { formatRef, parseRef, quoteName } from '../../domain/names.ts'
-import { canUse } from '../../domain/ownership.ts'
+import { canUse, type SharedRoles } from '../../domain/ownership.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { Reader } from '../../store/transact.ts'
 import { chooseRow, type OwnedRow, owned, refKey } from '../access.ts'
@@ -11,12 +11,17 @@ import { OWNER_COLUMNS, ownerName } from '../rows.ts'
 import type { NewMember } from './group-rows.ts'
 
 /**
- * Looks up the servers of a group's members as its owner sees them: own ones first, then public ones. Throws
+ * Looks up the servers of a group's members as its owner sees them: own ones first, then public and shared ones. Throws
  * `quota_members`, `name_taken` for a duplicate alias, and `validation_failed` with `member_not_found` (also for an
  * invisible server), `ambiguous` and `duplicate`.
  */
-export async function findMembers(db: Reader, owner: Owner, inputs: readonly MemberInput[]): Promise<NewMember[]> {
-  const { members, errors } = await lookUpMembers(db, owner, inputs)
+export async function findMembers(
+  db: Reader,
+  owner: Owner,
+  inputs: readonly MemberInput[],
+  shares: SharedRoles,
+): Promise<NewMember[]> {
+  const { members, errors } = await lookUpMembers(db, owner, inputs, shares)
   if (errors.length > 0) throw validationError(errors, 'The group cannot be saved')
   refuseSharedAlias(inputs)
   return members
@@ -57,6 +62,7 @@ export async function lookUpMembers(
   db: Reader,
   owner: Owner,
   inputs: readonly MemberInput[],
+  shares: SharedRoles,
 ): Promise<{ readonly members: NewMember[]; readonly errors: readonly FieldError[] }> {
   refuseTooManyMembers(inputs.length)
   const errors: FieldError[] = []
@@ -64,7 +70,7 @@ export async function lookUpMembers(
   const named = Map.groupBy(await namedServers(db, inputs), row => row.name_key)
   for (const input of inputs) {
     const { pointer } = input
-    const found = lookUp(named.get(refKey(input.server)) ?? [], owner, input.server)
+    const found = lookUp(named.get(refKey(input.server)) ?? [], owner, input.server, shares)
     if ('code' in found) errors.push({ pointer, ...found })
     else if (members.has(found.id)) {
       errors.push({ pointer, code: 'duplicate', detail: `The server ${quoteName(input.server)} is a member twice` })
@@ -96,16 +102,21 @@ function namedServers(db: Reader, inputs: readonly MemberInput[]): Promise<reado
     .execute()
 }
 
-function lookUp(candidates: readonly OwnedRow[], owner: Owner, ref: string): OwnedRow | Omit<FieldError, 'pointer'> {
+function lookUp(
+  candidates: readonly OwnedRow[],
+  owner: Owner,
+  ref: string,
+  shares: SharedRoles,
+): OwnedRow | Omit<FieldError, 'pointer'> {
   const missing = { code: 'member_not_found', detail: `There is no server ${quoteName(ref)}` } as const
   // Only servers that the group's owner may use can be members, no matter who writes the group.
-  const usable = candidates.filter(row => canUse(owner.id, owned(row)))
+  const usable = candidates.filter(row => canUse(owner.id, owned(row), shares))
   if (parseRef(ref).owner === undefined && !usable.some(row => row.owner_id === owner.id) && usable.length > 1) {
     const refs = usable.map(row => formatRef(ownerName(row), row.name)).sort()
     return { code: 'ambiguous', detail: `Several servers are called ${quoteName(ref)}: ${refs.join(', ')}` }
   }
   try {
-    return chooseRow('server', usable, ownerActor(owner), ref, 'see')
+    return chooseRow('server', usable, ownerActor(owner), ref, { right: 'use', shares })
   } catch (error) {
     if (error instanceof HubError && error.code === 'server_not_found') return missing
     throw error

@@ -6,6 +6,7 @@ import type { Actor } from '../../contract/records.ts'
 import { groupBodyOf, type ParsedGroupBody } from '../../domain/group-body.ts'
 import { canonical } from '../../domain/json/canonical-json.ts'
 import { formatRef, nameKey, quoteName } from '../../domain/names.ts'
+import type { SharedRoles } from '../../domain/ownership.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
 import type { GroupTable } from '../../store/tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
@@ -70,7 +71,11 @@ export class GroupWriter {
     return this.#write(parsed.name, async (trx, after) => {
       const owner = await chooseOwner(trx, actor, parsed.owner, undefined)
       await checkGroupQuota(trx, owner)
-      const members = withPrefixes(await findMembers(trx, owner, parsed.members), parsed, formerPrefixes)
+      const members = withPrefixes(
+        await findMembers(trx, owner, parsed.members, this.#deps.shares),
+        parsed,
+        formerPrefixes,
+      )
       refuseLargeSelections(members)
       await withinStoredBytes(trx, owner, async () => {
         await trx
@@ -86,7 +91,7 @@ export class GroupWriter {
       })
       const { row, members: rows } = await written(trx, id)
       after(() => emitGroupEvent(this.#deps, 'group.created', row))
-      return asWritten(trx, actor, groupRecord(row, rows, actor))
+      return this.#asWritten(trx, actor, { row, members: rows })
     })
   }
 
@@ -97,7 +102,7 @@ export class GroupWriter {
     // Writing the members again, even unchanged ones, clears the list of lost members.
     const noted = change.members !== undefined && (await this.#lost(row.id)).length > 0
     if (!noted && !differs(known, change)) {
-      return read(this.#deps.store, db => asWritten(db, actor, groupRecord(row, known.members, actor)))
+      return read(this.#deps.store, db => this.#asWritten(db, actor, known))
     }
     if (row.origin === 'file') await this.#writeFile(known, change)
     return this.#write(change.body.name, async (trx, after) => {
@@ -125,8 +130,13 @@ export class GroupWriter {
         if (lost) emitGroupEvent(this.#deps, 'group.removed', row, 'owner')
         emitGroupEvent(this.#deps, 'group.updated', now, seen)
       })
-      return asWritten(trx, actor, groupRecord(now, members, actor))
+      return this.#asWritten(trx, actor, { row: now, members })
     })
+  }
+
+  #asWritten(db: Reader, actor: Actor, { row, members }: KnownGroup): Promise<WrittenGroup> {
+    const { shares } = this.#deps
+    return asWritten(db, actor, groupRecord(row, members, actor, shares), shares)
   }
 
   #lost(groupId: string): Promise<string[]> {
@@ -141,7 +151,10 @@ export class GroupWriter {
       const gone = await trx.deleteFrom('server_group').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('group', ref)
       await trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', '=', row.id).execute()
-      after(() => emitGroupEvent(this.#deps, 'group.removed', row))
+      after(() => {
+        this.#deps.shares.forgetThing(row.id)
+        emitGroupEvent(this.#deps, 'group.removed', row)
+      })
     })
   }
 
@@ -154,7 +167,7 @@ export class GroupWriter {
       const duplicates = await selectGroups(db).where('server_group.name_key', '=', nameKey(change.body.name)).execute()
       if (duplicates.some(duplicate => duplicate.owner_id === row.owner_id && duplicate.id !== row.id))
         throw nameTaken(change.body.name)
-      return fileBody(db, row, change)
+      return fileBody(db, row, change, this.#deps.shares)
     })
     // Unchanged members stay as in the file, which may have more than the store understood.
     const { members: changed, ...rest } = body
@@ -213,7 +226,7 @@ function canonicalMembers(members: readonly NewMember[]): string {
 }
 
 /** The body for the settings file: servers of the group's owner by their plain names. */
-async function fileBody(db: Reader, row: GroupRow, change: GroupChange): Promise<JsonObject> {
+async function fileBody(db: Reader, row: GroupRow, change: GroupChange, shares: SharedRoles): Promise<JsonObject> {
   const members = change.members ?? []
   const ids = members.map(member => member.server_id)
   const servers = ids.length === 0 ? [] : await selectServers(db).where('server.id', 'in', ids).execute()
@@ -239,6 +252,7 @@ async function fileBody(db: Reader, row: GroupRow, change: GroupChange): Promise
       ]
     }),
     { kind: 'system', purpose: 'settings file' },
+    shares,
   )
   return groupBodyOf({
     ...record,
