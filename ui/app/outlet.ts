@@ -1,6 +1,7 @@
 import { html, type TemplateResult } from 'lit'
 import { type ApiError, asApiError } from '../api/problem.ts'
 import { adminsOnly } from '../components/admins-only.ts'
+import { closedBy } from '../components/closed-by.ts'
 import { PbElement } from '../components/element.ts'
 import { emptyState, errorState, skeleton } from '../components/states.ts'
 import { t } from '../text/t.ts'
@@ -25,6 +26,7 @@ export class PbOutlet extends PbElement {
     const match = placeOf(place.path)
     if (!match) return this.#notFound()
     if (match.place.adminOnly && !session.isAdmin) return this.#notAllowed()
+    if (match.closedBy !== undefined) return this.#closed(match.closedBy)
     const { element } = match.place
     if (this.#wanted !== element) this.#load(match)
     if (this.failure)
@@ -80,6 +82,10 @@ export class PbOutlet extends PbElement {
         action: back,
       },
     )}</main>`
+  }
+
+  #closed(plugin: string): TemplateResult {
+    return html`<main id="main" class="page" tabindex="-1"><h1 class="vh" tabindex="-1">${t('This page is off')}</h1>${closedBy(plugin)}</main>`
   }
 
   #notAllowed(): TemplateResult {
