@@ -1,8 +1,8 @@
 import type { AuthorizationServer } from 'oauth4webapi'
 import type { JsonObject, PluginContext } from 'patchbay/contract'
-import type { IssuerClient } from './clients.ts'
+import type { IssuerClient } from '../tokens/clients.ts'
+import type { Tokens } from '../tokens/tokens.ts'
 import type { CredentialRow, CredentialState, OauthTables } from './tables.ts'
-import type { Tokens } from './tokens.ts'
 
 /** The sealed part of a credential. */
 export interface Kept {

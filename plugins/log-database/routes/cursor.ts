@@ -1,24 +1,21 @@
 import { createHash } from 'node:crypto'
-import type { JsonValue } from '../../../contract/json.ts'
+import type { PluginSealing } from 'patchbay/contract'
 
 /** Encodes and decodes opaque texts that only this hub can create. */
-export interface CursorSealer {
-  sealToken(purpose: string, value: JsonValue): string
-  openToken(purpose: string, token: string): JsonValue | undefined
-}
+export type CursorSealer = Pick<PluginSealing, 'token' | 'openToken'>
 
-const PURPOSE = 'log-cursor'
+const PURPOSE = 'cursor'
 
 /** A place in the results of one search by one user; `query` is everything that the search depends on. */
 export function sealCursor(sealer: CursorSealer, userId: string, query: unknown, id: number): string {
-  return sealer.sealToken(PURPOSE, `${hashOf(userId, query)} ${id}`)
+  return sealer.token(PURPOSE, new TextEncoder().encode(`${hashOf(userId, query)} ${id}`))
 }
 
 /** Returns the id of the record after which the search continues; undefined for the cursor of another user or search. */
 export function openCursor(sealer: CursorSealer, userId: string, query: unknown, cursor: string): number | undefined {
-  const text = sealer.openToken(PURPOSE, cursor)
-  if (typeof text !== 'string') return undefined
-  const [hash, id] = text.split(' ')
+  const bytes = sealer.openToken(PURPOSE, cursor)
+  if (!bytes) return undefined
+  const [hash, id] = new TextDecoder().decode(bytes).split(' ')
   return hash === hashOf(userId, query) ? Number(id) : undefined
 }
 

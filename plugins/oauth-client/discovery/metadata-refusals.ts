@@ -1,5 +1,5 @@
 import { HubError } from 'patchbay/contract'
-import { bounded } from './bounded.ts'
+import { bounded } from '../bounded.ts'
 
 /** Codes for metadata that are not safe to use. */
 const CODES: ReadonlySet<string> = new Set(['resource_mismatch', 'issuer_mismatch', 'pkce_unsupported'])

@@ -1,10 +1,10 @@
 import { HubError, type PluginContext } from 'patchbay/contract'
 import type { CredentialTarget } from 'patchbay/features'
-import { bounded } from './bounded.ts'
+import { bounded } from '../bounded.ts'
+import type { Credential, CredentialStore } from '../credentials/store.ts'
+import { UNUSED_MS } from '../credentials/store.ts'
+import { fetchAround } from '../discovery/reach.ts'
 import type { Clients } from './clients.ts'
-import { fetchAround } from './reach.ts'
-import type { Credential, CredentialStore } from './store.ts'
-import { UNUSED_MS } from './store.ts'
 import { TokenEndpoint, TokenRefusal } from './tokens.ts'
 
 /** Waits after failures in a row, in milliseconds: twice the last, between these. */

@@ -1,5 +1,5 @@
 import { type GuardedFetch, HubError, type JsonObject, type PluginContext } from 'patchbay/contract'
-import { serverOauth, serverUrl } from './server-config.ts'
+import { serverOauth, serverUrl } from '../server-config.ts'
 
 /** A small request that shows whether an address may be reached. */
 const KNOCK = { method: 'GET', headers: {}, headTimeoutMs: 5_000, idleTimeoutMs: 5_000, maxBytes: 1_024 } as const

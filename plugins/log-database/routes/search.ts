@@ -1,24 +1,16 @@
+import type { JsonObject, PluginRoutes, RouteAnswer, UserActor } from 'patchbay/contract'
+import type { LogCondition, LogStore } from 'patchbay/features'
+import { CALL_OUTCOMES, isAdmin, parseDuration, severityOf } from 'patchbay/log-kit'
+import { anyObject, asksForOwn, durationField, pageFields, scopeField, timestamp, wrong } from 'patchbay/plugin-kit'
 import { z } from 'zod'
-import type { JsonObject } from '../../../contract/json.ts'
-import type { UserActor } from '../../../contract/records.ts'
-import { parseDuration } from '../../../domain/duration.ts'
-import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
-import { severityOf } from '../../../domain/log/log-query.ts'
-import { fieldCondition, parseQueryText, readTime } from '../../../domain/log/log-query-text.ts'
-import { isAdmin } from '../../../domain/ownership.ts'
-import type { LogCondition } from '../../../features/log-store.ts'
-import type { Registry } from '../../../registry/api.ts'
-import { type Reply, type Route, route } from '../../route.ts'
-import { anyObject, pageFields, timestamp } from '../schemas.ts'
-import { asksForOwn, durationField, type StoredDeps, scopeField, storedRecords } from '../time-range.ts'
-import { wrong } from '../wrong-field.ts'
-import { asField, readConditions, withIds } from './conditions.ts'
+import { fieldCondition, parseQueryText, readTime } from '../query-text.ts'
+import { asField, type NamedRecords, readConditions, withIds } from './conditions.ts'
 import { type CursorSealer, openCursor, sealCursor } from './cursor.ts'
 
-/** Dependencies of the routes of `/api/logs`. */
-export interface LogSearchDeps extends StoredDeps {
-  readonly registry: Pick<Registry, 'servers' | 'users'>
-  readonly sealer: CursorSealer
+/** Dependencies of the routes that search. */
+export interface SearchDeps extends NamedRecords {
+  readonly store: Pick<LogStore, 'for'>
+  readonly sealing: CursorSealer
 }
 
 const tag = 'logs'
@@ -104,7 +96,7 @@ const example = {
   source: 'database',
   behind: 0,
 }
-const responses = { 200: { description: 'A page of records', schema: found, example } }
+const answers = { 200: { description: 'A page of records', schema: found, example } }
 
 const name = z.string().min(1).max(256).optional()
 const order = z.enum(['asc', 'desc'])
@@ -141,41 +133,41 @@ const body = z.strictObject({
   scope: scopeField,
 })
 
-/** Routes that search the log. */
-export function logSearchRoutes(deps: LogSearchDeps): Route[] {
-  return [
-    route({
-      method: 'GET',
-      path: '/api/logs/search',
-      access: 'user',
-      summary: 'Search log records of own servers and calls',
-      tag,
-      query,
-      responses,
-      handle({ actor, query: asked }) {
-        const stepMs = stepOf('?histogram', asked.histogram)
-        // A cursor belongs to the conditions, independent of the page.
-        const { limit: _limit, cursor: _cursor, histogram: _histogram, ...stated } = asked
-        return answer(deps, actor, { ...asked, where: conditionOf(asked), stepMs, stated })
-      },
-    }),
-    route({
-      method: 'POST',
-      path: '/api/logs/search',
-      access: 'user',
-      summary: 'Search log records by conditions',
-      tag,
-      reads: true,
-      body,
-      responses,
-      handle({ actor, body: asked }) {
-        const where = readConditions(asked.query as JsonObject)
-        const stepMs = stepOf('#/histogram', asked.histogram)
-        const sorted = { order: asked.sort?.[0]?.timestamp ?? 'desc', askedIn: 'body', stated: asked.query } as const
-        return answer(deps, actor, { ...asked, ...sorted, where, stepMs })
-      },
-    }),
-  ]
+/** Adds the routes that search the log. */
+export function addSearchRoutes(routes: PluginRoutes, deps: SearchDeps): void {
+  routes.add({
+    whole: true,
+    method: 'GET',
+    path: '/api/logs/search',
+    access: 'user',
+    summary: 'Search log records of own servers and calls',
+    tag,
+    query,
+    answers,
+    handle({ actor, query: asked }) {
+      const stepMs = stepOf('?histogram', asked.histogram)
+      // A cursor belongs to the conditions, independent of the page.
+      const { limit: _limit, cursor: _cursor, histogram: _histogram, ...stated } = asked
+      return answer(deps, actor, { ...asked, where: conditionOf(asked), stepMs, stated })
+    },
+  })
+  routes.add({
+    whole: true,
+    method: 'POST',
+    path: '/api/logs/search',
+    access: 'user',
+    summary: 'Search log records by conditions',
+    tag,
+    reads: true,
+    body,
+    answers,
+    handle({ actor, body: asked }) {
+      const where = readConditions(asked.query as JsonObject)
+      const stepMs = stepOf('#/histogram', asked.histogram)
+      const sorted = { order: asked.sort?.[0]?.timestamp ?? 'desc', askedIn: 'body', stated: asked.query } as const
+      return answer(deps, actor, { ...asked, ...sorted, where, stepMs })
+    },
+  })
 }
 
 /** Throws `validation_failed` with the field code `duration`. */
@@ -244,7 +236,7 @@ export interface AskedRecords {
   readonly stepMs?: number | undefined
 }
 
-async function answer(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords): Promise<Reply> {
+async function answer(deps: SearchDeps, actor: UserActor, asked: AskedRecords): Promise<RouteAnswer> {
   const { items, histogram: steps, calls: _calls, ...found } = await findRecords(deps, actor, asked)
   // The records are texts already: parsing a thousand of them would hold up the main thread.
   const rest = JSON.stringify(found)
@@ -253,15 +245,15 @@ async function answer(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords
 }
 
 /** A page of records as JSON texts, and their histogram as one. Throws as `StoredRecords.search`, and `validation_failed` for a foreign cursor. */
-export async function findRecords(deps: LogSearchDeps, actor: UserActor, asked: AskedRecords) {
-  const { registry, sealer } = deps
+export async function findRecords(deps: SearchDeps, actor: UserActor, asked: AskedRecords) {
+  const { sealing } = deps
   const { order: wanted, limit, cursor, scope: extent, stepMs } = asked
   const mine = asksForOwn(actor, extent)
-  const records = storedRecords(deps, actor)
+  const records = deps.store.for(actor)
   const [queryAt, cursorAt] = asked.askedIn === 'body' ? ['#/query', '#/cursor'] : ['?q', '?cursor']
-  const where = await withIds(asked.where, actor, registry, queryAt)
+  const where = await withIds(asked.where, actor, deps, queryAt)
   const place = [asked.stated ?? where, wanted, extent ?? '']
-  const after = cursor === undefined ? undefined : openCursor(sealer, actor.userId, place, cursor)
+  const after = cursor === undefined ? undefined : openCursor(sealing, actor.userId, place, cursor)
   if (cursor !== undefined && after === undefined)
     throw wrong(cursorAt, 'cursor_invalid', 'cursor: of another search, or none')
   const page = await records.search({
@@ -273,7 +265,7 @@ export async function findRecords(deps: LogSearchDeps, actor: UserActor, asked: 
     ...(stepMs === undefined ? {} : { stepMs }),
   })
   const { items, total, calls, totalIsExact, behind, next } = page
-  const nextCursor = next === undefined ? {} : { nextCursor: sealCursor(sealer, actor.userId, place, next) }
+  const nextCursor = next === undefined ? {} : { nextCursor: sealCursor(sealing, actor.userId, place, next) }
   // Totals over all users are for administrators only.
   const waiting = isAdmin(actor) ? { behind } : {}
   return {

@@ -1,11 +1,6 @@
-import { z } from 'zod'
-import type { UserActor } from '../../../contract/records.ts'
-import { durationText } from '../../../domain/duration.ts'
-import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
-import type { Counted, CountQuery, RecordCount } from '../../../features/log-store.ts'
-import { type Route, route } from '../../route.ts'
-import { timestamp } from '../schemas.ts'
-import { serverLabels } from '../server-labels.ts'
+import type { PluginRoutes, RegistryView, UserActor } from 'patchbay/contract'
+import type { Counted, CountQuery, LogStore, RecordCount } from 'patchbay/features'
+import { CALL_OUTCOMES, durationText } from 'patchbay/log-kit'
 import {
   asksForOwn,
   covered,
@@ -13,11 +8,17 @@ import {
   rangeField,
   readRange,
   readStep,
-  type StoredDeps,
   scopeField,
-  storedRecords,
-} from '../time-range.ts'
-import type { LogSearchDeps } from './search.ts'
+  serverLabels,
+  timestamp,
+} from 'patchbay/plugin-kit'
+import { z } from 'zod'
+
+/** Dependencies of the routes. */
+export interface AggregationDeps {
+  readonly store: Pick<LogStore, 'for'>
+  readonly registry: Pick<RegistryView, 'server'>
+}
 
 const tag = 'logs'
 /** Most rows of a summary: the largest. */
@@ -89,72 +90,75 @@ const timelineExample = {
   points: [{ timestamp: '2026-11-22T09:29:00.000Z', total: 21, counts: { INFO: 20, ERROR: 1 } }],
 }
 
-/** Routes that count log records: also those that are not stored any more, or never were. */
-export function logAggregationRoutes(deps: StoredDeps & Pick<LogSearchDeps, 'registry'>): Route[] {
-  return [
-    route({
-      method: 'GET',
-      path: '/api/logs/aggregations/errors',
-      access: 'user',
-      summary: 'Number of errors: records of level ERROR, and calls of any outcome but ok',
-      tag,
-      query: z.strictObject({
-        range: rangeField('24h'),
-        by: z.enum(['server', 'tool', 'code', 'outcome']).default('server'),
-        scope: scopeField,
+/** Adds the routes that count log records: also those that are not stored any more, or never were. */
+export function addAggregationRoutes(routes: PluginRoutes, deps: AggregationDeps): void {
+  routes.add({
+    whole: true,
+    method: 'GET',
+    path: '/api/logs/aggregations/errors',
+    access: 'user',
+    summary: 'Number of errors: records of level ERROR, and calls of any outcome but ok',
+    tag,
+    query: z.strictObject({
+      range: rangeField('24h'),
+      by: z.enum(['server', 'tool', 'code', 'outcome']).default('server'),
+      scope: scopeField,
+    }),
+    answers: { 200: { description: 'The largest first', schema: errors, example: errorsExample } },
+    async handle({ actor, query }) {
+      const found = await counted(deps, actor, { ...query, only: 'errors' })
+      const items = found.counts.map(row => ({ ...named(row), count: row.count }))
+      return { body: { ...covered(found), total: sum(found.counts), by: query.by, items } }
+    },
+  })
+  routes.add({
+    whole: true,
+    method: 'GET',
+    path: '/api/logs/aggregations/requests-by-server',
+    access: 'user',
+    summary: 'Number of calls of each server, of those that reached none, and by outcome',
+    tag,
+    query: z.strictObject({ range: rangeField('24h'), scope: scopeField }),
+    answers: { 200: { description: 'The largest first', schema: requests, example: requestsExample } },
+    async handle({ actor, query }) {
+      const found = await counted(deps, actor, { ...query, only: 'calls', by: 'server' })
+      const items = found.counts.map(row => ({ ...named(row), count: row.count, errors: row.failed }))
+      const ended = await counted(deps, actor, { ...query, only: 'calls', by: 'outcome' })
+      const outcomes = Object.fromEntries(ended.counts.flatMap(row => (row.outcome ? [[row.outcome, row.count]] : [])))
+      return { body: { ...covered(found), total: sum(found.counts), outcomes, items } }
+    },
+  })
+  routes.add({
+    whole: true,
+    method: 'GET',
+    path: '/api/logs/aggregations/timeline',
+    access: 'user',
+    summary: 'Number of records over time',
+    tag,
+    query: z.strictObject({
+      interval: durationField.default('1m').meta({ description: 'In steps of 10s' }),
+      range: rangeField('1h'),
+      by: z.enum(['level', 'server', 'outcome']).default('level').meta({
+        description: '`outcome`: of calls of tools alone',
       }),
-      responses: { 200: { description: 'The largest first', schema: errors, example: errorsExample } },
-      async handle({ actor, query }) {
-        const found = await counted(deps, actor, { ...query, only: 'errors' })
-        const items = found.counts.map(row => ({ ...named(row), count: row.count }))
-        return { body: { ...covered(found), total: sum(found.counts), by: query.by, items } }
-      },
+      scope: scopeField,
     }),
-    route({
-      method: 'GET',
-      path: '/api/logs/aggregations/requests-by-server',
-      access: 'user',
-      summary: 'Number of calls of each server, of those that reached none, and by outcome',
-      tag,
-      query: z.strictObject({ range: rangeField('24h'), scope: scopeField }),
-      responses: { 200: { description: 'The largest first', schema: requests, example: requestsExample } },
-      async handle({ actor, query }) {
-        const found = await counted(deps, actor, { ...query, only: 'calls', by: 'server' })
-        const items = found.counts.map(row => ({ ...named(row), count: row.count, errors: row.failed }))
-        const ended = await counted(deps, actor, { ...query, only: 'calls', by: 'outcome' })
-        const outcomes = Object.fromEntries(
-          ended.counts.flatMap(row => (row.outcome ? [[row.outcome, row.count]] : [])),
-        )
-        return { body: { ...covered(found), total: sum(found.counts), outcomes, items } }
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/api/logs/aggregations/timeline',
-      access: 'user',
-      summary: 'Number of records over time',
-      tag,
-      query: z.strictObject({
-        interval: durationField.default('1m').meta({ description: 'In steps of 10s' }),
-        range: rangeField('1h'),
-        by: z.enum(['level', 'server', 'outcome']).default('level').meta({
-          description: '`outcome`: of calls of tools alone',
-        }),
-        scope: scopeField,
-      }),
-      responses: { 200: { description: 'A point for each interval', schema: timeline, example: timelineExample } },
-      async handle({ actor, query }) {
-        const stepMs = readStep('interval', query.interval, readRange(query.range))
-        const found = await counted(deps, actor, {
-          ...query,
-          ...{ only: query.by === 'outcome' ? ('calls' as const) : ('all' as const), stepMs, limit: MOST_NUMBERS },
-        })
-        const labelOf = await serverLabels(deps.registry, actor, query.by === 'server' ? found.counts : [])
-        const points = pointsOf(found, stepMs, labelOf)
-        return { body: { ...covered(found), interval: durationText(stepMs), by: query.by, points } }
-      },
-    }),
-  ]
+    answers: { 200: { description: 'A point for each interval', schema: timeline, example: timelineExample } },
+    async handle({ actor, query }) {
+      const stepMs = readStep('interval', query.interval, readRange(query.range))
+      const found = await counted(deps, actor, {
+        ...query,
+        ...{ only: query.by === 'outcome' ? ('calls' as const) : ('all' as const), stepMs, limit: MOST_NUMBERS },
+      })
+      const labelOf = await serverLabels(
+        { byId: deps.registry.server },
+        actor,
+        query.by === 'server' ? found.counts : [],
+      )
+      const points = pointsOf(found, stepMs, labelOf)
+      return { body: { ...covered(found), interval: durationText(stepMs), by: query.by, points } }
+    },
+  })
 }
 
 type Asked = Pick<CountQuery, 'only' | 'by' | 'stepMs'> & {
@@ -165,13 +169,13 @@ type Asked = Pick<CountQuery, 'only' | 'by' | 'stepMs'> & {
 
 /** Throws `validation_failed` for a range, and as `storedRecords`. */
 async function counted(
-  deps: StoredDeps,
+  deps: AggregationDeps,
   actor: UserActor,
   { range, scope, limit = MOST_ROWS, ...query }: Asked,
 ): Promise<Counted> {
   const rangeMs = readRange(range)
   const mine = asksForOwn(actor, scope)
-  return storedRecords(deps, actor).count({ ...query, rangeMs, limit, ...(mine ? { mine } : {}) })
+  return deps.store.for(actor).count({ ...query, rangeMs, limit, ...(mine ? { mine } : {}) })
 }
 
 /** Returns the fields that identify a row. A record of the hub itself has no server. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { HubError, isJsonObject, type JsonObject, type PluginContext } from 'patchbay/contract'
 import type { Brought, CredentialStanding, CredentialTarget } from 'patchbay/features'
-import { serverUrl } from './server-config.ts'
+import { serverUrl } from '../server-config.ts'
 import type { Credential, CredentialStore } from './store.ts'
 
 /** Longest value of a user, in characters. */

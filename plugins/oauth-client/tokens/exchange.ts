@@ -1,10 +1,10 @@
 import { decodeJwt } from 'jose'
 import type { GuardedFetch, PluginContext } from 'patchbay/contract'
+import { isSameIssuer, issuerMetadata } from '../discovery/discovery.ts'
+import type { ServerOauth } from '../server-config.ts'
+import type { SubjectToken } from '../types.ts'
 import type { Clients } from './clients.ts'
-import { isSameIssuer, issuerMetadata } from './discovery.ts'
-import type { ServerOauth } from './server-config.ts'
 import { TokenEndpoint, type Tokens } from './tokens.ts'
-import type { SubjectToken } from './types.ts'
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ASSERTION = 'urn:ietf:params:oauth:grant-type:jwt-bearer'

@@ -1,5 +1,12 @@
-import type { FieldError } from './errors.ts'
-import type { UserActor } from './records.ts'
+import type { FieldError } from '../contract/errors.ts'
+import type { UserActor } from '../contract/records.ts'
+
+declare module '../contract/points.ts' {
+  interface ExtensionPoints {
+    programSource: ProgramSource
+    limitUse: LimitUse
+  }
+}
 
 /** A file of a program. `name`: relative, with `/`, and one that a file can have: the plugin has checked it. */
 export type ProgramFile = Readonly<{ name: string; executable: boolean }>

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from 'oauth4webapi'
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from 'oauth4webapi'
-import type { IssuerClient } from './clients.ts'
+import type { IssuerClient } from '../tokens/clients.ts'
 
 /** Time for which a sign-in waits for the browser, in milliseconds. */
 const FLOW_MS = 600_000

@@ -1,8 +1,5 @@
-import type { LogCondition, LogOperator } from '../../features/log-store.ts'
-import { parseDuration } from '../duration.ts'
-import { visibleText } from '../text/visible-text.ts'
-import { parseTime } from '../timestamp.ts'
-import { LOG_FIELDS, severityOf } from './log-query.ts'
+import type { LogCondition, LogOperator } from 'patchbay/features'
+import { LOG_FIELDS, parseDuration, parseTime, severityOf, visibleText } from 'patchbay/log-kit'
 
 /** An error in a query. `column`: its position in the text, from 1. */
 export class QueryProblem extends Error {

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from 'oauth4webapi'
 import { type GuardedFetch, HubError, type JsonObject, type PluginContext } from 'patchbay/contract'
+import { PROOF_ALGORITHM } from '../tokens/proof-key.ts'
 import type { BearerChallenge } from './challenge.ts'
-import { PROOF_ALGORITHM } from './proof-key.ts'
 import { readScopes } from './scopes.ts'
 import { isSafe, jsonAt, MOST_ADDRESS } from './web.ts'
 

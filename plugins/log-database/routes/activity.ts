@@ -1,16 +1,13 @@
+import type { CallOutcome, PluginPeople, PluginRoutes } from 'patchbay/contract'
+import type { LogCondition } from 'patchbay/features'
+import { CALL_OUTCOMES } from 'patchbay/log-kit'
+import { pageFields, scopeField, timestamp } from 'patchbay/plugin-kit'
 import { z } from 'zod'
-import type { CallOutcome } from '../../../contract/records.ts'
-import { CALL_OUTCOMES } from '../../../domain/log/call-outcome.ts'
-import type { LogCondition } from '../../../features/log-store.ts'
-import type { Registry } from '../../../registry/api.ts'
-import { type Route, route } from '../../route.ts'
-import { pageFields, timestamp } from '../schemas.ts'
-import { scopeField } from '../time-range.ts'
-import { findRecords, type LogSearchDeps, manyCalls, timesBetween } from './search.ts'
+import { findRecords, manyCalls, type SearchDeps, timesBetween } from './search.ts'
 
 /** Dependencies of the route. */
-export interface ActivityDeps extends LogSearchDeps {
-  readonly registry: Pick<Registry, 'servers' | 'users' | 'keys'>
+export interface ActivityDeps extends SearchDeps {
+  readonly people: Pick<PluginPeople, 'byName' | 'byId' | 'keys'>
 }
 
 const name = z.string().min(1).max(256).optional()
@@ -71,62 +68,60 @@ const example = {
   totalIsExact: true,
 }
 
-/** Route that lists who called which tool. */
-export function activityRoutes(deps: ActivityDeps): Route[] {
-  return [
-    route({
-      method: 'GET',
-      path: '/api/monitoring/activity',
-      access: 'user',
-      tag: 'monitoring',
-      summary:
-        'Who called which tool, when and for how long: your calls with address and key, and those of your servers',
-      query: z.strictObject({
-        from: name.meta({ description: 'A time or date' }),
-        to: name.meta({ description: 'A time, or a date, which is included' }),
-        user: name.meta({ description: 'A user’s name' }),
-        server: name.meta({ description: '`name` or `owner~name`' }),
-        tool: name,
-        group: name,
-        key: name.meta({ description: 'The id of an access key' }),
-        status: name.meta({ description: '`success`, `failed` (any other), or one of the others' }),
-        outcome: z.enum(CALL_OUTCOMES).optional(),
-        limit: pageFields.limit,
-        cursor: z.string().max(512).optional(),
-        scope: scopeField,
-      }),
-      responses: { 200: { description: 'A page of calls, the newest first', schema: activity, example } },
-      async handle({ actor, query: { from, to, key, status, limit, cursor, scope, ...fields } }) {
-        const where: LogCondition = {
-          and: [
-            ...[is('component', 'mcp'), is('message', 'tools/call')],
-            ...timesBetween(from, to),
-            ...Object.entries({ ...fields, keyId: key }).flatMap(([field, value]) => (value ? [is(field, value)] : [])),
-            ...(status === undefined ? [] : [statusOf(status)]),
-          ],
-        }
-        const { items, total, calls, totalIsExact, nextCursor } = await findRecords(deps, actor, {
-          ...{ where, order: 'desc', limit, cursor, scope },
-          stated: { from, to, key, status, ...fields },
-        })
-        const records = items.map(item => JSON.parse(item) as Stored)
-        const names = new Map<string, string>()
-        for (const id of new Set(records.map(({ userId }) => userId))) {
-          names.set(id, (await deps.registry.users.byId(id))?.name ?? id)
-        }
-        const labels = new Map((await deps.registry.keys.list(actor)).map(own => [own.id, own.label]))
-        return {
-          body: {
-            items: records.map(record => shown(record, actor.userId, names, labels)),
-            total,
-            calls,
-            totalIsExact,
-            ...(nextCursor === undefined ? {} : { nextCursor }),
-          },
-        }
-      },
+/** Adds the route that lists who called which tool. */
+export function addActivityRoute(routes: PluginRoutes, deps: ActivityDeps): void {
+  routes.add({
+    whole: true,
+    method: 'GET',
+    path: '/api/monitoring/activity',
+    access: 'user',
+    tag: 'monitoring',
+    summary: 'Who called which tool, when and for how long: your calls with address and key, and those of your servers',
+    query: z.strictObject({
+      from: name.meta({ description: 'A time or date' }),
+      to: name.meta({ description: 'A time, or a date, which is included' }),
+      user: name.meta({ description: 'A user’s name' }),
+      server: name.meta({ description: '`name` or `owner~name`' }),
+      tool: name,
+      group: name,
+      key: name.meta({ description: 'The id of an access key' }),
+      status: name.meta({ description: '`success`, `failed` (any other), or one of the others' }),
+      outcome: z.enum(CALL_OUTCOMES).optional(),
+      limit: pageFields.limit,
+      cursor: z.string().max(512).optional(),
+      scope: scopeField,
     }),
-  ]
+    answers: { 200: { description: 'A page of calls, the newest first', schema: activity, example } },
+    async handle({ actor, query: { from, to, key, status, limit, cursor, scope, ...fields } }) {
+      const where: LogCondition = {
+        and: [
+          ...[is('component', 'mcp'), is('message', 'tools/call')],
+          ...timesBetween(from, to),
+          ...Object.entries({ ...fields, keyId: key }).flatMap(([field, value]) => (value ? [is(field, value)] : [])),
+          ...(status === undefined ? [] : [statusOf(status)]),
+        ],
+      }
+      const { items, total, calls, totalIsExact, nextCursor } = await findRecords(deps, actor, {
+        ...{ where, order: 'desc', limit, cursor, scope },
+        stated: { from, to, key, status, ...fields },
+      })
+      const records = items.map(item => JSON.parse(item) as Stored)
+      const names = new Map<string, string>()
+      for (const id of new Set(records.map(({ userId }) => userId))) {
+        names.set(id, (await deps.people.byId(id))?.name ?? id)
+      }
+      const labels = new Map((await deps.people.keys(actor)).map(own => [own.id, own.label]))
+      return {
+        body: {
+          items: records.map(record => shown(record, actor.userId, names, labels)),
+          total,
+          calls,
+          totalIsExact,
+          ...(nextCursor === undefined ? {} : { nextCursor }),
+        },
+      }
+    },
+  })
 }
 
 /** Fields of a record of a call. */

@@ -14,11 +14,11 @@ import {
 } from 'oauth4webapi'
 import { type GuardedFetch, HubError, isJsonObject, type JsonObject } from 'patchbay/contract'
 import { webFetch } from 'patchbay/plugin-kit'
+import type { Errors } from '../discovery/discovery.ts'
+import { readScopes } from '../discovery/scopes.ts'
 import { signingKey } from './client-key.ts'
 import { type IssuerClient, unreachable } from './clients.ts'
-import type { Errors } from './discovery.ts'
 import { proofsOf } from './proof-key.ts'
-import { readScopes } from './scopes.ts'
 
 /** Most characters of a token. */
 const MOST_TOKEN = 16 * 1024

@@ -1,8 +1,8 @@
 import type { AuthorizationServer } from 'oauth4webapi'
 import { type GuardedFetch, HubError, isJsonObject, type PluginContext } from 'patchbay/contract'
-import { type Errors, texts } from './discovery.ts'
-import type { OauthTables } from './tables.ts'
-import { isLoopback } from './web.ts'
+import type { OauthTables } from '../credentials/tables.ts'
+import { type Errors, texts } from '../discovery/discovery.ts'
+import { isLoopback } from '../discovery/web.ts'
 
 /** Ways in which a client proves who it is at the token endpoint. */
 export type ClientMethod = 'none' | 'client_secret_post' | 'client_secret_basic' | 'private_key_jwt'

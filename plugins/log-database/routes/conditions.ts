@@ -1,10 +1,20 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
-import type { UserActor } from '../../../contract/records.ts'
-import { pointerToken } from '../../../domain/json/json-pointer.ts'
-import { fieldCondition, QueryProblem } from '../../../domain/log/log-query-text.ts'
-import type { LogCondition, LogOperator } from '../../../features/log-store.ts'
-import type { Registry } from '../../../registry/api.ts'
-import { wrong } from '../wrong-field.ts'
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  type PluginPeople,
+  type PluginServers,
+  type UserActor,
+} from 'patchbay/contract'
+import type { LogCondition, LogOperator } from 'patchbay/features'
+import { pointerToken, wrong } from 'patchbay/plugin-kit'
+import { fieldCondition, QueryProblem } from '../query-text.ts'
+
+/** The servers and users whose names a query may have. */
+export interface NamedRecords {
+  readonly servers: Pick<PluginServers, 'find'>
+  readonly people: Pick<PluginPeople, 'byName'>
+}
 
 const DEEPEST = 8
 const MOST_CONDITIONS = 100
@@ -84,11 +94,11 @@ export function asField<T>(pointer: string, read: () => T): T {
 export async function withIds(
   value: LogCondition,
   actor: UserActor,
-  registry: Pick<Registry, 'servers' | 'users'>,
+  records: NamedRecords,
   pointer: string,
 ): Promise<LogCondition> {
   if (countNames(value) > MOST_NAMES) throw wrong(pointer, 'query_too_complex', `there may be ${MOST_NAMES} names`)
-  return replaceNames(value, actor, registry)
+  return replaceNames(value, actor, records)
 }
 
 /** The names of servers and users in a condition. */
@@ -99,21 +109,16 @@ function countNames(value: LogCondition): number {
   return 'field' in value && (value.field === 'server' || value.field === 'user') ? value.values.length : 0
 }
 
-async function replaceNames(
-  value: LogCondition,
-  actor: UserActor,
-  registry: Pick<Registry, 'servers' | 'users'>,
-): Promise<LogCondition> {
-  const all = (parts: readonly LogCondition[]) => Promise.all(parts.map(part => replaceNames(part, actor, registry)))
+async function replaceNames(value: LogCondition, actor: UserActor, records: NamedRecords): Promise<LogCondition> {
+  const all = (parts: readonly LogCondition[]) => Promise.all(parts.map(part => replaceNames(part, actor, records)))
   if ('and' in value) return { and: await all(value.and) }
   if ('or' in value) return { or: await all(value.or) }
-  if ('not' in value) return { not: await replaceNames(value.not, actor, registry) }
+  if ('not' in value) return { not: await replaceNames(value.not, actor, records) }
   if ('text' in value || (value.op !== 'eq' && value.op !== 'in')) return value
   if (value.field !== 'server' && value.field !== 'user') return value
   const find = async (name: string): Promise<string | undefined> => {
     try {
-      const found =
-        value.field === 'server' ? registry.servers.resolve(actor, name, 'see') : registry.users.byName(actor, name)
+      const found = value.field === 'server' ? records.servers.find(actor, name) : records.people.byName(actor, name)
       return (await found).id
     } catch {
       return value.field === 'user' && name === actor.name ? actor.userId : undefined
