@@ -110,6 +110,7 @@ test('a page of a plugin that is off names the plugin, to administrators with th
   await show(other, '/admin/clients', '.empty:has-text("管理员")')
   await other.close()
   await show(tab, '/apps', '.empty')
+  expect(await tab.page.title()).toBe('Connected apps · Patchbay')
   await set(true)
   await tab.page.waitForSelector('pb-page-apps h1')
   await tab.close()

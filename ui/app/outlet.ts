@@ -18,6 +18,7 @@ export class PbOutlet extends PbElement {
   #wanted = ''
   #shownPath = ''
   #focusedPath = ''
+  #namedPath = ''
   /** The place has changed, and its page has not taken the focus yet. */
   #moves = false
 
@@ -37,6 +38,7 @@ export class PbOutlet extends PbElement {
 
   protected override updated(): void {
     const { path } = router.place
+    this.#nameClosed(path)
     const isNew = this.#shownPath !== path
     // At the first load the browser itself announces the page to a screen reader; later the heading does.
     const isLoad = this.#shownPath === '' && this.closest('pb-app[data-entered]') === null
@@ -46,6 +48,17 @@ export class PbOutlet extends PbElement {
       scrollTo(0, 0)
     }
     if (this.#moves) requestAnimationFrame(() => this.#focusPlace())
+  }
+
+  /** A page whose plugin is off has its title, though nothing of it is shown. */
+  #nameClosed(path: string): void {
+    const match = placeOf(path)
+    const before = this.#namedPath
+    this.#namedPath = match?.closedBy === undefined ? '' : path
+    if (match?.closedBy === undefined || before === path) return
+    const label = match.place.title()
+    document.title = `${label} · Patchbay`
+    this.dispatchEvent(new CustomEvent('pb-crumbs', { detail: [{ label }], bubbles: true }))
   }
 
   /** Focuses the heading; until the page's script has loaded, its placeholder, which is removed together with the focus. */
