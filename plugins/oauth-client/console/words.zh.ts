@@ -57,7 +57,4 @@ export const connections: Readonly<Record<string, string>> = {
   'No sign-ins': '没有登录',
   'A server that wants OAuth shows “Sign in” on its page. Your sign-ins are listed here.':
     '需要 OAuth 的服务器会在其页面显示“登录”。您的登录会列在这里。',
-  'it wants you to sign in': '它要求您登录',
-  'its address has changed since the sign-in': '登录之后它的地址有变化',
-  'the permission given does not suffice': '已授予的权限不足',
 }

@@ -359,4 +359,7 @@ export const server: Readonly<Record<string, string>> = {
     '它一次只服务一个连接：所有客户端共用该连接，它不能向任何客户端提问。',
   'Its certificate is not checked: somebody on the way can read and change everything.':
     '未检查其证书：中间人可以读取并篡改全部内容。',
+  'it wants you to sign in': '它要求您登录',
+  'its address has changed since the sign-in': '登录之后它的地址有变化',
+  'the permission given does not suffice': '已授予的权限不足',
 }
