@@ -104,6 +104,7 @@ const PLACES: readonly PlaceDefinition[] = [
     icon: 'scroll-text',
     rail: 'watch',
     key: 'l',
+    ofPlugin: true,
     element: 'pb-page-logs',
     load: () => import('../pages/logs/page.ts'),
   },
