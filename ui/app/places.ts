@@ -69,6 +69,7 @@ const OWN: readonly PlaceDefinition[] = [
     icon: 'scroll-text',
     rail: 'watch',
     key: 'l',
+    ofPlugin: true,
     element: 'pb-page-logs',
     load: () => import('../pages/logs/page.ts'),
   },
