@@ -205,6 +205,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     middlewares: () => everyContribution(plugins.contributions('mcpMiddleware')),
     watch: plugins.middlewares,
     toolSets: () => plugins.contributions('tools'),
+    callGates: () => plugins.contributions('callGate'),
     challenge: () => firstContribution(plugins.contributions('challenge')),
     recordCall,
     requestEnded: (method, era, word) => meters.metrics.mcpRequest(method, era, word),
@@ -275,7 +276,6 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       clientConfigs: () => plugins.contributions('clientConfig'),
       activeConnections: () => http.active(),
       openStreams: userId => http.liveStreams(userId) + mcp.usage(userId).streamsPerUser,
-      sealer,
       logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
       ...metricsDeps({
         ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs, tracer, logStore },

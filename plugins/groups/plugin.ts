@@ -4,9 +4,9 @@ import {
   type GroupMember,
   type GroupRecord,
   type RegistryView,
-  type ResolvedGroup,
   type ServerRecord,
 } from 'patchbay/contract'
+import type { ResolvedGroup } from 'patchbay/features'
 
 /** Resolves names at `/mcp/…` to a group, or to one server as a group, in the name space of one owner. */
 export default definePlugin({

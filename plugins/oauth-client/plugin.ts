@@ -1,11 +1,11 @@
 import { definePlugin } from 'patchbay/contract'
 import { z } from 'zod'
 import { Broker } from './broker.ts'
-import { Connect } from './connect.ts'
+import { first } from './credentials/tables.ts'
 import { ERRORS } from './errors.ts'
+import { Connect } from './flows/connect.ts'
 import { LIMITS } from './limits.ts'
 import { addRoutes } from './routes.ts'
-import { first } from './tables.ts'
 import type {} from './types.ts'
 import { words } from './words.zh.ts'
 

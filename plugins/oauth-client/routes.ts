@@ -1,12 +1,12 @@
 import { HubError, type JsonObject, type PluginContext, type UserActor } from 'patchbay/contract'
 import { z } from 'zod'
 import type { Broker } from './broker.ts'
-import { broughtFields, MOST_VALUE } from './brought-values.ts'
-import { clientMetadata } from './clients.ts'
-import { CALLBACK, type Connect, DOCUMENT } from './connect.ts'
-import { MOST_SCOPES, SCOPE } from './scopes.ts'
+import { broughtFields, MOST_VALUE } from './credentials/brought-values.ts'
+import type { Credential } from './credentials/store.ts'
+import { MOST_SCOPES, SCOPE } from './discovery/scopes.ts'
+import { CALLBACK, type Connect, DOCUMENT } from './flows/connect.ts'
 import { serverOauth, serverUrl } from './server-config.ts'
-import type { Credential } from './store.ts'
+import { clientMetadata } from './tokens/clients.ts'
 
 const TAG = 'connections'
 

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from 'patchbay/contract'
-import type { ClientMethod, GivenClient } from './clients.ts'
-import { texts } from './discovery.ts'
+import { texts } from './discovery/discovery.ts'
+import type { ClientMethod, GivenClient } from './tokens/clients.ts'
 
 /** The `oauth` of a server. */
 export interface ServerOauth extends GivenClient {

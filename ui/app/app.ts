@@ -37,7 +37,7 @@ export class PbApp extends PbElement {
 
   override render(): unknown {
     const proof = session.proving
-      ? this.#lazy(import('../pages/factors/proof.ts'), html`<section><pb-proof></pb-proof></section>`)
+      ? this.#lazy(import('../../plugins/sign-in/console/proof.ts'), html`<section><pb-proof></pb-proof></section>`)
       : ''
     return html`${this.#content()}${proof}<pb-toasts></pb-toasts>`
   }
@@ -49,13 +49,16 @@ export class PbApp extends PbElement {
     }
     if (router.place.path === '/signin/callback') {
       const page = html`<pb-provider-callback></pb-provider-callback>`
-      return this.#lazy(import('../pages/providers/callback.ts'), page)
+      return this.#lazy(import('../../plugins/sign-in/console/callback.ts'), page)
     }
     // The set-up continues after its first step has created the account.
     const setup = document.documentElement.dataset.setup === 'open' && (!user || router.place.path === '/setup')
     if (user && user.mustChangePassword !== true && !setup) {
       if (session.mustSetSecondFactor)
-        return this.#lazy(import('../pages/factors/gate.ts'), html`<pb-factor-gate></pb-factor-gate>`)
+        return this.#lazy(
+          import('../../plugins/sign-in/console/factor-gate.ts'),
+          html`<pb-factor-gate></pb-factor-gate>`,
+        )
       const match = placeOf(router.place.path)
       if (match?.place.isBare) return this.#lazy(match.place.load(), pageElement(match, router.place))
       return this.#lazy(import('./frame.ts'), html`<pb-frame></pb-frame>`)

@@ -95,7 +95,7 @@ const PLACES: readonly PlaceDefinition[] = [
     key: 'm',
     ofPlugin: true,
     element: 'pb-page-market',
-    load: () => import('../pages/market/page.ts'),
+    load: () => import('../../plugins/market/console/page.ts'),
   },
   {
     id: 'logs',
@@ -152,7 +152,7 @@ const PLACES: readonly PlaceDefinition[] = [
     icon: 'plug',
     within: 'keys',
     element: 'pb-page-apps',
-    load: () => import('../pages/apps/page.ts'),
+    load: () => import('../../plugins/oauth-server/console/apps.ts'),
   },
   {
     id: 'clients',
@@ -162,7 +162,7 @@ const PLACES: readonly PlaceDefinition[] = [
     within: 'keys',
     adminOnly: true,
     element: 'pb-page-clients',
-    load: () => import('../pages/apps/clients.ts'),
+    load: () => import('../../plugins/oauth-server/console/clients.ts'),
   },
   {
     id: 'consent',
@@ -171,7 +171,7 @@ const PLACES: readonly PlaceDefinition[] = [
     icon: 'plug',
     isBare: true,
     element: 'pb-consent',
-    load: () => import('../pages/consent/page.ts'),
+    load: () => import('../../plugins/oauth-server/console/consent.ts'),
   },
   {
     id: 'connections',
@@ -181,7 +181,7 @@ const PLACES: readonly PlaceDefinition[] = [
     within: 'servers',
     ofPlugin: true,
     element: 'pb-page-connections',
-    load: () => import('../pages/connections/page.ts'),
+    load: () => import('../../plugins/oauth-client/console/page.ts'),
   },
   {
     id: 'connect',
@@ -190,7 +190,7 @@ const PLACES: readonly PlaceDefinition[] = [
     icon: 'key',
     isBare: true,
     element: 'pb-connect-server',
-    load: () => import('../pages/connections/connect.ts'),
+    load: () => import('../../plugins/oauth-client/console/connect.ts'),
   },
   {
     id: 'callback',
@@ -199,7 +199,7 @@ const PLACES: readonly PlaceDefinition[] = [
     icon: 'key',
     isBare: true,
     element: 'pb-callback',
-    load: () => import('../pages/connections/callback.ts'),
+    load: () => import('../../plugins/oauth-client/console/callback.ts'),
   },
   {
     id: 'settings',

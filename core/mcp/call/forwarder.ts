@@ -107,14 +107,23 @@ export class Forwarder {
     reply: UpstreamReply,
     finish: (reply: UpstreamReply) => Outcome,
   ): Promise<Outcome> {
-    const { exchange, scope } = routed
+    try {
+      await this.settled(routed, target)
+    } catch (error) {
+      return finish(toFailed(error))
+    }
+    return finish(reply)
+  }
+
+  /** Resolves once the scope is up to date. Throws when the caller may not use the target any more, or that cannot be found out. */
+  async settled({ exchange, scope }: Routed, target: SentTo): Promise<void> {
     try {
       while (scope.stale && !scope.gone) await this.#parts.refresh(scope)
     } catch (error) {
       // Fails closed, with the store's own error if that was the cause.
-      if (!scope.gone) return finish(toFailed(error))
+      if (!scope.gone) throw error
     }
-    return scope.permits(exchange.method, target) ? finish(reply) : finish(toFailed(accessLost(scope, exchange.method)))
+    if (!scope.permits(exchange.method, target)) throw accessLost(scope, exchange.method)
   }
 
   /** Converts a reply: results and upstream errors unchanged, except for URIs with another form in this scope. */

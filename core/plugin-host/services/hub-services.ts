@@ -15,9 +15,9 @@ import type {
 } from '../../contract/hub-services.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { Planning } from '../../contract/plans.ts'
-import type { ServerTemplates } from '../../contract/points.ts'
 import type { Actor, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
 import type { AddressRights } from '../../domain/address.ts'
+import type { ServerTemplates } from '../../features/templates.ts'
 import { type ServerViewDeps, serverView } from '../../http/routes/views.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Outcome } from '../../mcp/call/exchange.ts'
@@ -31,7 +31,7 @@ import { fromWireError } from '../../transport-kit/wire-error.ts'
 
 /** The parts of the hub that plugins act on, each in the rights of an actor. */
 export interface HubParts {
-  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'audit'>
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'audit'>
   /** Undefined until the hub has begun, which is after the plugins. */
   upstreams(): (Pick<Upstreams, 'settled' | 'restart' | 'credentials'> & ServerViewDeps['upstreams']) | undefined
   templates(): ServerTemplates | undefined
@@ -146,13 +146,14 @@ export function pluginPlanning({ registry: { audit }, planning }: HubParts, { na
 }
 
 /** The users. */
-export function pluginPeople({ registry: { users } }: HubParts): PluginPeople {
+export function pluginPeople({ registry: { users, keys } }: HubParts): PluginPeople {
   return {
     async byId(userId) {
       const found = await users.byId(userId)
       return found && personOf(found)
     },
     byName: async (actor, name) => personOf(await users.byName(actor, name)),
+    keys: async actor => (await keys.list(actor)).map(({ id, label }) => ({ id, label })),
     async actor(userId): Promise<UserActor | undefined> {
       const found = await users.byId(userId)
       if (!found || found.disabled) return undefined

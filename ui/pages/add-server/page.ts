@@ -15,7 +15,7 @@ import { type Body, Draft, type IfExists, positionOf, type Verdict } from './dra
 import { type PbEntry, target, verdictTag } from './entry.ts'
 import { pointersOf, type SwitchedFile, switchedFile } from './original.ts'
 import { pathOf, saveDrafts } from './save.ts'
-import './bundle.ts'
+import '../../../plugins/bundles/console/form.ts'
 import './manual.ts'
 
 /** Key under which other pages store pasted text before they navigate here. */

@@ -1,7 +1,6 @@
 import { html, nothing } from 'lit'
-import type { Page } from '../../api/client.ts'
+import { api, type Page } from '../../api/client.ts'
 import { type AccessKey, type KeyScope, keysApi, type NewKey } from '../../api/keys.ts'
-import { oauthApi } from '../../api/oauth.ts'
 import { asApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
@@ -30,7 +29,7 @@ class PbPageKeys extends PbPage {
   readonly #keys = new Resource<Page<AccessKey>>(this, { read: signal => keysApi.list(signal), everyMs: 30_000 })
 
   /** Fails where the hub offers no sign-in to apps; then nothing leads to their page. */
-  readonly #apps = new Resource<unknown>(this, { read: signal => oauthApi.grants(signal) })
+  readonly #apps = new Resource<unknown>(this, { read: signal => api.get('/api/oauth/grants', { signal }) })
 
   override disconnectedCallback(): void {
     super.disconnectedCallback()

@@ -12,8 +12,8 @@ import { problemText } from '../../text/problem.ts'
 import { LANGUAGES, type Language, t } from '../../text/t.ts'
 import '../../components/time.ts'
 import { type Limit, limitTables } from './limits.ts'
-import '../factors/factors.ts'
-import '../providers/identities.ts'
+import '../../../plugins/sign-in/console/factors.ts'
+import '../../../plugins/sign-in/console/identities.ts'
 import './sign-ins.ts'
 
 interface OwnSettings {

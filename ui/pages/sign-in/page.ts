@@ -1,17 +1,17 @@
 import { html, nothing } from 'lit'
+import { askPasskey, hasPasskeys } from '../../../plugins/sign-in/console/ask-passkey.ts'
+import { codeForm } from '../../../plugins/sign-in/console/second-step.ts'
+import { begin, canBegin, type Ways, waysIn } from '../../../plugins/sign-in/console/ways.ts'
 import { api } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { placeOf } from '../../app/places.ts'
 import { router } from '../../app/router.ts'
 import { type AskedProof, session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
+import { gate } from '../../components/gate.ts'
 import { errorText } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
-import { askPasskey, hasPasskeys } from '../passkeys/ask.ts'
-import { begin, canBegin, type Ways, waysIn } from '../providers/begin.ts'
-import { gate } from './gate.ts'
-import { codeForm } from './second-step.ts'
 
 type Session = Parameters<typeof session.accept>[0]
 

@@ -1,16 +1,16 @@
 import { html, nothing } from 'lit'
+import { askPasskey } from '../../../plugins/sign-in/console/ask-passkey.ts'
+import { codeForm } from '../../../plugins/sign-in/console/second-step.ts'
 import { api } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { href, router } from '../../app/router.ts'
 import { type AskedProof, session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
+import { gate } from '../../components/gate.ts'
 import { errorText } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
-import { askPasskey } from '../passkeys/ask.ts'
-import { gate } from './gate.ts'
-import { codeForm } from './second-step.ts'
 
 type Answer = Parameters<typeof session.acceptOrAsk>[0]
 
