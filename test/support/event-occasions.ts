@@ -18,7 +18,8 @@ export const EVENT_OCCASIONS: Readonly<Record<PluginEventName, string>> = {
   'settings.updated': 'Settings of the hub or of a user were written; `keys` are their names',
   'config.changed': 'An edit of the settings file was taken over; `applied` are the sections that changed',
   'config.rejected': 'An edit of the settings file cannot be read; the state before it stays',
-  'connection.state': 'A server came online, went offline, or is being connected; `attempts`: failed ones in a row',
+  'connection.state':
+    'A server came online, went offline, or is being connected; `attempts`: failed ones in a row; `ofOwner`: only its owner lacks a credential, and callers with their own use it',
   'server.health': 'The periodic checks of a server began to fail (or it was lost otherwise), or succeed again',
   'catalog.changed': 'A server’s lists changed. `older`: those of the legacy side of a server that speaks both eras',
   'tool.definition_changed':

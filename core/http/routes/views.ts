@@ -111,7 +111,7 @@ const SUMMARISED_TOOLS = 100
 export function viewedServer(live: LiveView, record: ServerRecord, userId = ''): object {
   const catalog = live.catalog(record.id, undefined, userId)
   const tools = openTools(record, live, userId)
-  const status = live.status(record.id, record)
+  const status = live.status(record.id, record, userId)
   return {
     name: record.name,
     owner: record.ownerName,

@@ -29,7 +29,7 @@ export function seenFailure(
   if (seesReason || OF_THE_CALL.has(code)) return new HubError(code, message, retry)
   if (connectUrl !== undefined)
     return new HubError(code, `Server "${server.name}" wants you to sign in: open ${connectUrl}`, retry)
-  const { state, reason } = upstreams.status(server.id)
+  const { state, reason } = upstreams.status(server.id, undefined, actor.userId)
   const why = reason && code === 'server_offline' ? `: ${reason.code}` : ''
   const what = code === 'server_offline' ? `is ${state}${why}` : `could not answer: ${code}`
   return new HubError(code, `Server "${server.name}" ${what}`, retry)

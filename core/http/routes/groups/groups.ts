@@ -289,7 +289,7 @@ async function groupView(
     ...recordFields(record),
     ...roleField(shares, actor, record),
     endpoint: endpointOf(info, actor, record),
-    status: countStates(usable.map(({ server }) => deps.upstreams.status(server.id).state)),
+    status: countStates(usable.map(({ server }) => deps.upstreams.status(server.id, undefined, actor.userId).state)),
     tools: live.counts.tools,
     tokens: live.tokens,
     warnings: [...(whole ? record.lost.map(deletedWarning) : []), ...live.warnings],

@@ -22,6 +22,10 @@ const reason = z.object({
   code: z.string(),
   message: z.string(),
   data: z.object({ connectUrl: z.string() }).optional().meta({ description: 'The page at which a person ends it' }),
+  ofOwner: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'Its owner alone has no credential: callers with one of their own can use the server' }),
 })
 const counts = z.object({ tools: z.number().int(), prompts: z.number().int(), resources: z.number().int() })
 

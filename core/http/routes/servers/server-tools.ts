@@ -102,7 +102,7 @@ function listRoute(deps: ServerToolsDeps, kind: Kind, item: z.ZodType, example: 
       const caller = callerOf(deps, actor, record)
       if (caller !== undefined) await deps.upstreams.callerLists(record.id, caller)
       const catalog = deps.upstreams.catalog(record.id, undefined, caller)
-      const { state, warnings = [] } = deps.upstreams.status(record.id)
+      const { state, warnings = [] } = deps.upstreams.status(record.id, undefined, caller)
       const all = [...(catalog?.warnings ?? []), ...warnings.map(({ message }) => message)]
       return {
         body: {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { JsonObject } from '../../../contract/json.ts'
-import type { UserActor } from '../../../contract/records.ts'
+import type { ServerRecord, UserActor } from '../../../contract/records.ts'
 import { LongText } from '../../../domain/json/long-text.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import type { Registry } from '../../../registry/api.ts'
@@ -25,6 +25,7 @@ import {
   pageOfViews,
   qualified,
   recordReply,
+  seesWhole,
   serverView,
   writeOptions,
 } from '../views.ts'
@@ -83,7 +84,9 @@ function listServers(deps: ServerRoutesDeps): Route {
       const records = await registry.servers.list(actor, listQuery({ ...query, scope }))
       const members = group && new Set(group.members.map(member => member.serverId))
       const filter = { state: query.state, transport: query.transport, members }
-      const found = records.filter(record => matchesFilter(record, () => upstreams.status(record.id, record), filter))
+      const statusOf = (record: ServerRecord) =>
+        upstreams.status(record.id, record, seesWhole(actor, record.ownerId) ? undefined : actor.userId)
+      const found = records.filter(record => matchesFilter(record, () => statusOf(record), filter))
       return {
         body: await pageOfViews(found, query, record =>
           withMine(upstreams.credentials, actor, record, serverView(deps, actor, record)),
