@@ -4,6 +4,7 @@ import type { Broker } from './broker.ts'
 import { broughtFields, MOST_VALUE } from './credentials/brought-values.ts'
 import type { Credential } from './credentials/store.ts'
 import { MOST_SCOPES, SCOPE } from './discovery/scopes.ts'
+import { ERRORS } from './errors.ts'
 import { CALLBACK, type Connect, DOCUMENT } from './flows/connect.ts'
 import type { DeviceCode } from './flows/flows.ts'
 import { isByPerson, serverOauth, serverUrl } from './server-config.ts'
@@ -140,7 +141,7 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
             expiresAt: z.string(),
           },
           code: z.string().optional(),
-          message: z.string().optional(),
+          ...{ message: z.string().optional(), title: z.string().optional(), hint: z.string().optional() },
           ...{ verificationUri: page.optional(), verificationUriComplete: whole.optional() },
           ...{ userCode: z.string().optional(), interval: interval.optional() },
         }),
@@ -152,7 +153,9 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
       if (!found || found.userId !== actor.userId) throw context.error('flow_unknown', 'You have no such sign-in')
       const { id: flow, server, outcome, expiresAtMs } = found
       const isAsked = found.kind === 'device' && outcome.state === 'waiting'
-      const body = { flow, server, ...outcome, expiresAt: new Date(expiresAtMs).toISOString() }
+      const { title, remedy: hint } = ERRORS[outcome.code ?? ''] ?? {}
+      const words = title === undefined ? {} : { title, hint }
+      const body = { flow, server, ...outcome, ...words, expiresAt: new Date(expiresAtMs).toISOString() }
       return { body: isAsked ? { ...body, ...codeOf(found) } : body, headers: { 'cache-control': 'no-store' } }
     },
   })

@@ -63,6 +63,12 @@ test('an issuer that is down, asks to wait, and still waits is asked again until
   expect(answers).toEqual([])
   const [last] = issuer.bodies.slice(-1)
   expect(last?.get('device_code')).toBe('device-code-51c2')
+  const said = [
+    JSON.stringify(await stateOf(ada, flow)),
+    (await ada.request('GET', '/api/connections')).text,
+    hub.log(),
+  ]
+  expect(said.filter(text => text.includes('device-code-51c2'))).toEqual([])
 }, 30_000)
 
 test('slow_down is obeyed from then on', async () => {
