@@ -221,6 +221,7 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   scope_denied: 'a server refuses a call for its scopes after two grants within ten minutes',
   issuer_changed: 'the metadata of a server name another issuer than the one at which the user signed in',
   resource_changed: 'the address of a server has left the resource for which the user signed in',
+  flow_expired: 'the state of a sign-in whose code nobody entered at the issuer in time',
   flow_foreign: 'a user finishes a sign-in that another user began',
   sign_in_denied: 'the issuer or the person refused a sign-in, or the issuer took no code',
   issuer_mismatch: 'an issuer calls itself otherwise than it was called, or an answer names another issuer or none',

@@ -202,7 +202,8 @@ export const STORING_NOTHING: Readonly<Record<string, string>> = {
   'POST /api/logs/search': 'reads',
   'POST /api/plugins/hosted-keys/test': 'a trial, which is not saved',
   'POST /api/oauth/requests': 'reads',
-  'POST /api/servers/{ref}/connect': 'memory: one sign-in under way for each server, 50 for a user, ten minutes',
+  'POST /api/servers/{ref}/connect':
+    'memory: one sign-in under way for each server, 50 for a user (10 by code), ten minutes or the life of a code, 30 at most',
   'POST /api/connections/finish': 'credentialsPerUser',
   'PUT /api/servers/{ref}/connections/me': 'credentialsPerUser',
   'POST /api/oauth/decisions': 'grantsPerUser; a row of each decision is kept for ten minutes',

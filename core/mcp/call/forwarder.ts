@@ -152,7 +152,9 @@ export class Forwarder {
   }
 
   #failed(exchange: Exchange, { server }: ScopeMember, reply: Failed): Outcome {
-    const error = seenFailure(reply, this.#parts.seesWhole(exchange.actor, server), server, this.#parts.upstreams)
+    const { actor } = exchange
+    const reader = { userId: actor.userId, seesReason: this.#parts.seesWhole(actor, server) }
+    const error = seenFailure(reply, reader, server, this.#parts.upstreams)
     const visit = pageVisit(exchange, error, () => this.#parts.pageVisitId(exchange.session?.id, server.id))
     return visit ? { kind: 'error', error: visit } : { kind: 'failed', error }
   }

@@ -17,7 +17,7 @@ const OF_THE_CALL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
  */
 export function seenFailure(
   { code, message, retryAfterSeconds, connectUrl, own }: Failed,
-  seesReason: boolean,
+  { userId, seesReason }: { readonly userId: string; readonly seesReason: boolean },
   server: Pick<ServerRecord, 'id' | 'name'>,
   upstreams: Pick<Upstreams, 'status'>,
 ): HubError {
@@ -29,7 +29,7 @@ export function seenFailure(
   if (seesReason || OF_THE_CALL.has(code)) return new HubError(code, message, retry)
   if (connectUrl !== undefined)
     return new HubError(code, `Server "${server.name}" wants you to sign in: open ${connectUrl}`, retry)
-  const { state, reason } = upstreams.status(server.id, undefined, actor.userId)
+  const { state, reason } = upstreams.status(server.id, undefined, userId)
   const why = reason && code === 'server_offline' ? `: ${reason.code}` : ''
   const what = code === 'server_offline' ? `is ${state}${why}` : `could not answer: ${code}`
   return new HubError(code, `Server "${server.name}" ${what}`, retry)

@@ -85,7 +85,7 @@ function listServers(deps: ServerRoutesDeps): Route {
       const members = group && new Set(group.members.map(member => member.serverId))
       const filter = { state: query.state, transport: query.transport, members }
       const statusOf = (record: ServerRecord) =>
-        upstreams.status(record.id, record, seesWhole(actor, record.ownerId) ? undefined : actor.userId)
+        upstreams.status(record.id, record, seesWhole(registry.shares, actor, record) ? undefined : actor.userId)
       const found = records.filter(record => matchesFilter(record, () => statusOf(record), filter))
       return {
         body: await pageOfViews(found, query, record =>
