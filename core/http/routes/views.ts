@@ -101,6 +101,7 @@ export function viewedServer(live: LiveView, record: ServerRecord, userId = ''):
     name: record.name,
     owner: record.ownerName,
     ...(record.description === undefined ? {} : { description: record.description }),
+    ...(record.tags === undefined ? {} : { tags: record.tags }),
     transport: record.transport,
     ...(record.passthroughHeaders.length === 0 ? {} : { passthroughHeaders: record.passthroughHeaders }),
     tools: tools.slice(0, SUMMARISED_TOOLS).map(toolSummary),
@@ -207,12 +208,17 @@ export async function pageOfViews<T>(
 }
 
 /** The filters present in a query. */
-export function listQuery(query: { readonly [K in keyof ListQuery]: ListQuery[K] | undefined }): ListQuery {
-  const { scope, q, owner, sort } = query
+export function listQuery(
+  query: { readonly [K in keyof Omit<ListQuery, 'tags'>]: ListQuery[K] | undefined } & {
+    readonly tag?: readonly string[] | undefined
+  },
+): ListQuery {
+  const { scope, q, owner, sort, tag: tags } = query
   return {
     ...(scope === undefined ? {} : { scope }),
     ...(q === undefined ? {} : { q }),
     ...(owner === undefined ? {} : { owner }),
+    ...(tags === undefined ? {} : { tags }),
     ...(sort === undefined ? {} : { sort }),
   }
 }

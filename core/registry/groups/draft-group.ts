@@ -12,12 +12,12 @@ import { usableMembers } from './usable-members.ts'
 /** Returns the group that a body would create, checked as for saving; nothing is written. */
 export async function draftGroup(db: Reader, actor: Actor, parsed: ParsedGroupBody, at: string): Promise<WrittenGroup> {
   const owner = await chooseOwner(db, actor, parsed.owner, undefined)
-  const found = await findMembers(db, owner, parsed.members)
+  const found = await findMembers(db, owner, parsed)
   refuseLargeSelections(found)
   const ids = found.map(({ server_id }) => server_id)
   const rows = ids.length === 0 ? [] : await selectServers(db).where('server.id', 'in', ids).execute()
   const servers = new Map(rows.map(row => [row.id, serverRecord(row)]))
-  const members = found.flatMap(({ server_id, alias, tools, prompts, resources }): GroupMember[] => {
+  const members = found.flatMap(({ server_id, alias, tools, prompts, resources, selected_by }): GroupMember[] => {
     const server = servers.get(server_id)
     if (!server) return []
     return [
@@ -27,6 +27,7 @@ export async function draftGroup(db: Reader, actor: Actor, parsed: ParsedGroupBo
         tools: JSON.parse(tools) as GroupMember['tools'],
         prompts: JSON.parse(prompts) as GroupMember['prompts'],
         resources: JSON.parse(resources) as GroupMember['resources'],
+        ...(selected_by === null ? {} : { selectedBy: selected_by }),
       },
     ]
   })

@@ -72,7 +72,8 @@ export class Servers implements ServerRegistry {
 
   async list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
     const text = (row: ServerRow) => `${row.name}\n${serverRecord(row).description ?? ''}`
-    const source = { store: this.#deps.store, table: 'server', rowsOf: serverRowsByIds, text } as const
+    const tags = (row: ServerRow) => serverRecord(row).tags
+    const source = { store: this.#deps.store, table: 'server', rowsOf: serverRowsByIds, text, tags } as const
     const records: ServerRecord[] = []
     const pause = pauses()
     for (const row of await listedRows(source, actor, query)) {
