@@ -1,6 +1,6 @@
 /**
  * Types of features that bundled plugins share with the hub, as `patchbay/features`: alerts, assistants, clients and imports,
- * credentials, shares, sign-ins, names of groups, gates of calls, tools of plugins and their ranking, stored programs, templates of servers,
+ * credentials, shares, tags and selectors, sign-ins, names of groups, gates of calls, tools of plugins and their ranking, stored programs, templates of servers,
  * traces, the store of log records, and the pages of the console. They extend the contract by declaration merging, and are types alone.
  */
 
@@ -11,6 +11,7 @@ export type * from './console.ts'
 export type * from './credentials.ts'
 export type * from './gates.ts'
 export type * from './group-names.ts'
+export type * from './groups.ts'
 export type * from './imports.ts'
 export type * from './log-store.ts'
 export type * from './programs.ts'

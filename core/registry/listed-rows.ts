@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { HubError } from '../contract/errors.ts'
 import type { Actor } from '../contract/records.ts'
+import { hasTags } from '../domain/groups/tags.ts'
 import { isAdmin, isPublic, roleUnderMcp, type SharedRoles } from '../domain/ownership.ts'
 import type { Store } from '../store/open.ts'
 import { pauses } from '../store/pauses.ts'
@@ -23,6 +24,7 @@ export interface ListSource<Row> {
   readonly rowsOf: (db: Reader, ids: readonly string[]) => Promise<readonly Row[]>
   /** The text in which `q` is searched. */
   readonly text: (row: Row) => string
+  readonly tags: (row: Row) => readonly string[] | undefined
 }
 
 /**
@@ -31,7 +33,7 @@ export interface ListSource<Row> {
  * `validation_failed`.
  */
 export async function listedRows<Row extends OwnedRow>(
-  { store, table, shares, rowsOf, text }: ListSource<Row>,
+  { store, table, shares, rowsOf, text, tags }: ListSource<Row>,
   actor: Actor,
   query: ListQuery,
 ): Promise<Row[]> {
@@ -44,7 +46,8 @@ export async function listedRows<Row extends OwnedRow>(
   const isListed = (row: Row): boolean =>
     inScope(row, actor, scope, shares) &&
     (query.owner === undefined || isOwner(row, query.owner)) &&
-    (q === undefined || text(row).toLowerCase().includes(q))
+    (q === undefined || text(row).toLowerCase().includes(q)) &&
+    (query.tags === undefined || hasTags(tags(row), query.tags))
   const ids = await read(store, db => idsIn(db, table, actor, scope))
   const listed: Row[] = []
   const pause = pauses()

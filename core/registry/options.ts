@@ -6,6 +6,8 @@ export interface ListQuery {
   readonly scope?: 'mine' | 'visible' | 'all' | 'public' | 'shared'
   /** Substring of name or description, letter case ignored, taken literally. */
   readonly q?: string
+  /** Tags that a match has, all of them; letter case ignored. */
+  readonly tags?: readonly string[]
   /** A user's name. */
   readonly owner?: string
   /** `name`, `createdAt` or `updatedAt`, with `-` in front for descending. Default `name`. */

@@ -78,6 +78,10 @@ export const ownershipFilters = {
   shared: z.enum(['me']).optional().meta({ description: 'The same as `scope=shared`' }),
   owner: z.string().max(256).optional().meta({ description: 'A user’s name' }),
   q: z.string().max(256).optional().meta({ description: 'Part of name or description, letter case ignored' }),
+  tag: z
+    .preprocess(value => (typeof value === 'string' ? [value] : value), z.array(z.string().max(256)).max(20))
+    .optional()
+    .meta({ description: 'A tag, letter case ignored; given several times, all of them' }),
   sort: sortKey.optional(),
 }
 

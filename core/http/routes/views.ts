@@ -116,6 +116,7 @@ export function viewedServer(live: LiveView, record: ServerRecord, userId = ''):
     name: record.name,
     owner: record.ownerName,
     ...(record.description === undefined ? {} : { description: record.description }),
+    ...(record.tags === undefined ? {} : { tags: record.tags }),
     transport: record.transport,
     ...(record.passthroughHeaders.length === 0 ? {} : { passthroughHeaders: record.passthroughHeaders }),
     tools: tools.slice(0, SUMMARISED_TOOLS).map(toolSummary),
@@ -223,14 +224,18 @@ export async function pageOfViews<T>(
 
 /** The filters present in a query. */
 export function listQuery(
-  query: { readonly [K in keyof ListQuery]: ListQuery[K] | undefined } & { readonly shared?: 'me' | undefined },
+  query: { readonly [K in keyof Omit<ListQuery, 'tags'>]: ListQuery[K] | undefined } & {
+    readonly shared?: 'me' | undefined
+    readonly tag?: readonly string[] | undefined
+  },
 ): ListQuery {
-  const { q, owner, sort } = query
+  const { q, owner, sort, tag: tags } = query
   const scope = query.shared === undefined ? query.scope : 'shared'
   return {
     ...(scope === undefined ? {} : { scope }),
     ...(q === undefined ? {} : { q }),
     ...(owner === undefined ? {} : { owner }),
+    ...(tags === undefined ? {} : { tags }),
     ...(sort === undefined ? {} : { sort }),
   }
 }

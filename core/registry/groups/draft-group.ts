@@ -20,12 +20,12 @@ export async function draftGroup(
   const at = timestamp(deps)
   const { shares } = deps
   const owner = await chooseOwner(db, actor, parsed.owner, undefined)
-  const found = await findMembers(db, owner, parsed.members, shares)
+  const found = await findMembers(db, owner, parsed, shares)
   refuseLargeSelections(found)
   const ids = found.map(({ server_id }) => server_id)
   const rows = ids.length === 0 ? [] : await selectServers(db).where('server.id', 'in', ids).execute()
   const servers = new Map(rows.map(row => [row.id, serverRecord(row)]))
-  const members = found.flatMap(({ server_id, alias, tools, prompts, resources }): GroupMember[] => {
+  const members = found.flatMap(({ server_id, alias, tools, prompts, resources, selected_by }): GroupMember[] => {
     const server = servers.get(server_id)
     if (!server) return []
     return [
@@ -35,6 +35,7 @@ export async function draftGroup(
         tools: JSON.parse(tools) as GroupMember['tools'],
         prompts: JSON.parse(prompts) as GroupMember['prompts'],
         resources: JSON.parse(resources) as GroupMember['resources'],
+        ...(selected_by === null ? {} : { selectedBy: selected_by }),
       },
     ]
   })

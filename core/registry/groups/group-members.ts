@@ -1,6 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import { type FieldError, HubError } from '../../contract/errors.ts'
-import { type MemberInput, sharedAlias } from '../../domain/group-body.ts'
+import { type MemberInput, type ParsedGroupBody, sharedAlias } from '../../domain/group-body.ts'
+import type { SelectedMember } from '../../domain/groups/selector.ts'
 import { formatRef, parseRef, quoteName } from '../../domain/names.ts'
 import { canUse, type SharedRoles } from '../../domain/ownership.ts'
 import { validationError } from '../../domain/validation-error.ts'
@@ -10,6 +11,14 @@ import type { Owner } from '../owners.ts'
 import { OWNER_COLUMNS, ownerName } from '../rows.ts'
 import type { NewMember } from './group-rows.ts'
 
+/** The parts of a body that name members. */
+type NamedMembers = Pick<ParsedGroupBody, 'members' | 'selector'>
+
+/** `addsSelected`: servers that only the selector names become members, after the others. Default true. */
+interface LookUpOptions {
+  readonly addsSelected?: boolean
+}
+
 /**
  * Looks up the servers of a group's members as its owner sees them: own ones first, then public and shared ones. Throws
  * `quota_members`, `name_taken` for a duplicate alias, and `validation_failed` with `member_not_found` (also for an
@@ -18,12 +27,13 @@ import type { NewMember } from './group-rows.ts'
 export async function findMembers(
   db: Reader,
   owner: Owner,
-  inputs: readonly MemberInput[],
+  named: NamedMembers,
   shares: SharedRoles,
+  options: LookUpOptions = {},
 ): Promise<NewMember[]> {
-  const { members, errors } = await lookUpMembers(db, owner, inputs, shares)
+  const { members, errors } = await lookUpMembers(db, owner, named, shares, options)
   if (errors.length > 0) throw validationError(errors, 'The group cannot be saved')
-  refuseSharedAlias(inputs)
+  refuseSharedAlias(named.members)
   return members
 }
 
@@ -61,13 +71,15 @@ export function refuseSharedAlias(members: readonly { readonly alias?: string }[
 export async function lookUpMembers(
   db: Reader,
   owner: Owner,
-  inputs: readonly MemberInput[],
+  { members: inputs, selector }: NamedMembers,
   shares: SharedRoles,
+  { addsSelected = true }: LookUpOptions = {},
 ): Promise<{ readonly members: NewMember[]; readonly errors: readonly FieldError[] }> {
   refuseTooManyMembers(inputs.length)
+  const selected = selector?.members ?? []
   const errors: FieldError[] = []
   const members = new Map<string, NewMember>()
-  const named = Map.groupBy(await namedServers(db, inputs), row => row.name_key)
+  const named = Map.groupBy(await namedServers(db, [...inputs, ...selected]), row => row.name_key)
   for (const input of inputs) {
     const { pointer } = input
     const found = lookUp(named.get(refKey(input.server)) ?? [], owner, input.server, shares)
@@ -76,8 +88,30 @@ export async function lookUpMembers(
       errors.push({ pointer, code: 'duplicate', detail: `The server ${quoteName(input.server)} is a member twice` })
     } else members.set(found.id, newMember(found.id, input))
   }
+  for (const one of selected) {
+    const found = lookUp(named.get(refKey(one.server, shares)) ?? [], owner, one.server)
+    if ('code' in found) errors.push({ pointer: one.pointer, ...found })
+    else if (addsSelected || members.has(found.id)) select(members, found.id, one, errors)
+  }
+  refuseTooManyMembers(members.size)
   return { members: [...members.values()], errors }
 }
+
+function select(
+  members: Map<string, NewMember>,
+  serverId: string,
+  { value, server, pointer }: SelectedMember,
+  errors: FieldError[],
+): void {
+  const member = members.get(serverId) ?? newMember(serverId, EVERYTHING)
+  if (member.selected_by === null) members.set(serverId, { ...member, selected_by: value })
+  else {
+    const detail = `The server ${quoteName(server)} already has the value ${quoteName(member.selected_by)}`
+    errors.push({ pointer, code: 'duplicate', detail })
+  }
+}
+
+const EVERYTHING = { tools: 'all', prompts: 'all', resources: 'all' } as const
 
 function newMember(serverId: string, input: Omit<MemberInput, 'server' | 'pointer'>): NewMember {
   return {
@@ -86,11 +120,12 @@ function newMember(serverId: string, input: Omit<MemberInput, 'server' | 'pointe
     tools: JSON.stringify(input.tools),
     prompts: JSON.stringify(input.prompts),
     resources: JSON.stringify(input.resources),
+    selected_by: null,
   }
 }
 
 /** All owners' servers with these names, without their configuration, which may be large and is not needed here. */
-function namedServers(db: Reader, inputs: readonly MemberInput[]): Promise<readonly OwnedRow[]> {
+function namedServers(db: Reader, inputs: readonly Pick<MemberInput, 'server'>[]): Promise<readonly OwnedRow[]> {
   const keys = [...new Set(inputs.map(({ server }) => refKey(server)))]
   if (keys.length === 0) return Promise.resolve([])
   return db

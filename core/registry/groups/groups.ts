@@ -34,6 +34,7 @@ import {
   knownById,
   membersOf,
   type NewMember,
+  ownTexts,
   rowsByFormerPath,
   selectGroups,
   serverOf,
@@ -54,8 +55,9 @@ export class Groups implements GroupRegistry {
 
   async list(actor: Actor, query: ListQuery): Promise<readonly GroupHead[]> {
     const text = (row: GroupRow) => `${row.name}\n${row.description ?? ''}`
+    const tags = (row: GroupRow) => ownTexts(row).tags
     const { store, shares } = this.#deps
-    const source = { ...{ store, shares, rowsOf: groupRowsByIds, text }, table: 'server_group' } as const
+    const source = { ...{ store, shares, rowsOf: groupRowsByIds, text, tags }, table: 'server_group' } as const
     return (await listedRows(source, actor, query)).map(groupHead)
   }
 
@@ -104,7 +106,7 @@ export class Groups implements GroupRegistry {
     const parsed = parseGroupBody(body)
     return this.#update(actor, ref, options, async (db, { row }) => {
       const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
-      const members = await findMembers(db, owner, parsed.members, this.#deps.shares)
+      const members = await findMembers(db, owner, parsed, this.#deps.shares)
       return { body: parsed, owner, members: withPrefixes(members, parsed, options.formerPrefixes) }
     })
   }
@@ -121,9 +123,11 @@ export class Groups implements GroupRegistry {
       const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
       // A patch without members keeps all of them, including servers that the sender cannot see.
       const changesMembers =
-        Object.hasOwn(patch, 'members') || Object.hasOwn(patch, 'servers') || owner.id !== row.owner_id
+        ['members', 'servers', 'selector'].some(field => Object.hasOwn(patch, field)) || owner.id !== row.owner_id
       if (!changesMembers) return { body: parsed, owner }
-      return { body: parsed, owner, members: await findMembers(db, owner, parsed.members, this.#deps.shares) }
+      // Without a selector of its own, a patch that takes a member out takes its value out of the selector.
+      const addsSelected = Object.hasOwn(patch, 'selector')
+      return { body: parsed, owner, members: await findMembers(db, owner, parsed, this.#deps.shares, { addsSelected }) }
     })
   }
 
@@ -137,7 +141,7 @@ export class Groups implements GroupRegistry {
     const input = parseMemberBody(server, body)
     return this.#update(actor, ref, {}, async (db, known) => {
       const owner = rowOwner(known.row)
-      const found = await lookUpMembers(db, owner, [input], this.#deps.shares)
+      const found = await lookUpMembers(db, owner, { members: [input] }, this.#deps.shares)
       const [member] = found.members
       const [wrong] = found.errors
       // The path names the server here, so the error must not point into the body.
@@ -145,7 +149,8 @@ export class Groups implements GroupRegistry {
       if (!member) throw notFound('server', server)
       const members: NewMember[] = known.members.map(asNewMember)
       const at = members.findIndex(candidate => candidate.server_id === member.server_id)
-      members.splice(at < 0 ? members.length : at, at < 0 ? 0 : 1, member)
+      const selected_by = members[at]?.selected_by ?? null
+      members.splice(at < 0 ? members.length : at, at < 0 ? 0 : 1, { ...member, selected_by })
       refuseTooManyMembers(members.length)
       refuseSharedAlias(members.map(({ alias }) => (alias === null ? {} : { alias })))
       return { body: parsedOf(known.row), owner, members }
@@ -207,12 +212,15 @@ function withMembers(patch: JsonObject): JsonObject {
 }
 
 function parsedOf(row: GroupRow): ParsedGroupBody {
+  const { selector, ...texts } = ownTexts(row)
   return {
     name: row.name,
     ...(row.description === null ? {} : { description: row.description }),
     visibility: row.visibility,
     naming: row.naming,
     ...(row.result_limit_bytes === null ? {} : { resultLimitBytes: row.result_limit_bytes }),
+    ...texts,
+    ...(selector ? { selector: { ...selector, members: [] } } : {}),
     members: [],
   }
 }

@@ -72,8 +72,9 @@ export class Servers implements ServerRegistry {
 
   async list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
     const text = (row: ServerRow) => `${row.name}\n${serverRecord(row).description ?? ''}`
+    const tags = (row: ServerRow) => serverRecord(row).tags
     const { store, shares } = this.#deps
-    const source = { ...{ store, shares, rowsOf: serverRowsByIds, text }, table: 'server' } as const
+    const source = { ...{ store, shares, rowsOf: serverRowsByIds, text, tags }, table: 'server' } as const
     const records: ServerRecord[] = []
     const pause = pauses()
     for (const row of await listedRows(source, actor, query)) {

@@ -3,7 +3,7 @@ import { api, segment } from '../../api/client.ts'
 import type { Connections } from '../../api/connections.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { readAll } from '../../api/servers.ts'
-import { type GroupRecord, refOf, type ServerRecord } from '../../api/types.ts'
+import { type GroupRecord, type GroupSelector, refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
@@ -184,7 +184,7 @@ class PbPageGroup extends PbPage {
       const body = bodyOf(this.#draft, this.#foreignOwner)
       const saved = group
         ? await api.patch<GroupRecord>(`/api/groups/${segment(refOf(group))}`, {
-            body: { description: null, ...body },
+            body: { description: null, instructions: null, tags: null, ...body, ...this.#selectorPatch(body.selector) },
             revision: group.revision,
           })
         : await api.post<GroupRecord>('/api/groups', { body })
@@ -200,6 +200,21 @@ class PbPageGroup extends PbPage {
       } else this.error = problem
     }
     this.saving = false
+  }
+
+  /** A merge patch keeps what it does not name, so values that were taken out are named as null. */
+  #selectorPatch(selector: unknown): { readonly selector: unknown } {
+    const before = this.#group?.selector
+    if (selector === undefined || before === undefined) return { selector: selector ?? null }
+    const { members } = selector as GroupSelector
+    const none = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, null]))
+    return {
+      selector: {
+        ...none(['default', 'description']),
+        ...selector,
+        members: { ...none(Object.keys(before.members)), ...members },
+      },
+    }
   }
 
   readonly #takeTheirs = (): void => {
