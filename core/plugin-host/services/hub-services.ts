@@ -31,7 +31,7 @@ import { fromWireError } from '../../transport-kit/wire-error.ts'
 
 /** The parts of the hub that plugins act on, each in the rights of an actor. */
 export interface HubParts {
-  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'audit'>
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'audit'>
   /** Undefined until the hub has begun, which is after the plugins. */
   upstreams(): (Pick<Upstreams, 'settled' | 'restart' | 'credentials'> & ServerViewDeps['upstreams']) | undefined
   templates(): ServerTemplates | undefined
@@ -146,13 +146,14 @@ export function pluginPlanning({ registry: { audit }, planning }: HubParts, { na
 }
 
 /** The users. */
-export function pluginPeople({ registry: { users } }: HubParts): PluginPeople {
+export function pluginPeople({ registry: { users, keys } }: HubParts): PluginPeople {
   return {
     async byId(userId) {
       const found = await users.byId(userId)
       return found && personOf(found)
     },
     byName: async (actor, name) => personOf(await users.byName(actor, name)),
+    keyLabel: async (actor, keyId) => (await keys.list(actor)).find(({ id }) => id === keyId)?.label,
     async actor(userId): Promise<UserActor | undefined> {
       const found = await users.byId(userId)
       if (!found || found.disabled) return undefined
