@@ -191,6 +191,11 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
 
 /** The same for the codes of bundled plugins. */
 export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
+  quota_rate: 'a call beyond the quota of a minute',
+  quota_day: 'a call beyond the quota of a day',
+  quota_at_once: 'a call while as many as the quota allows have not ended',
+  quota_tokens: 'a call after the results of the day had as many tokens as the quota allows',
+  quota_plans: 'setting a quota for one more key, client or tool than permitted',
   history_unavailable: 'log records are not stored, or the thread that keeps them is away',
   bundle_invalid: 'a file is sent as a bundle that is no zip, has no valid manifest, or breaks a rule for entries',
   bundle_not_found: 'it is missing, was removed after a day without a server, or is somebody else’s',

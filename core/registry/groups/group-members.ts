@@ -89,7 +89,7 @@ export async function lookUpMembers(
     } else members.set(found.id, newMember(found.id, input))
   }
   for (const one of selected) {
-    const found = lookUp(named.get(refKey(one.server, shares)) ?? [], owner, one.server)
+    const found = lookUp(named.get(refKey(one.server)) ?? [], owner, one.server, shares)
     if ('code' in found) errors.push({ pointer: one.pointer, ...found })
     else if (addsSelected || members.has(found.id)) select(members, found.id, one, errors)
   }

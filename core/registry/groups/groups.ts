@@ -18,7 +18,7 @@ import type {
   WriteOptions,
   WrittenGroup,
 } from '../api.ts'
-import { type RegistryDeps, timestamp } from '../context.ts'
+import type { RegistryDeps } from '../context.ts'
 import { listedRows } from '../listed-rows.ts'
 import { chooseOwner, fileOwner, rowOwner } from '../owners.ts'
 import { serverRowsByKey } from '../server-rows.ts'
