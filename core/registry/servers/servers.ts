@@ -10,7 +10,6 @@ import { storedDocument, withInlineDocument } from '../../domain/server/openapi.
 import { cappedRights } from '../../domain/server/owner-rights.ts'
 import { fillVariables } from '../../domain/server/variables.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
-import { pauses } from '../../store/pauses.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { checkRevision, chooseRow, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type {
@@ -26,10 +25,9 @@ import type {
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { touchGroups } from '../groups/group-events.ts'
 import { rememberLostMembers } from '../groups/lost-members.ts'
-import { listedRows } from '../listed-rows.ts'
 import { chooseOwner, type Owner, rowOwner } from '../owners.ts'
 import { type ServerRow, serverColumns, serverRecord, storedOrigin } from '../rows.ts'
-import { groupsWith, serverRowById, serverRowsByIds, serverRowsByKey } from '../server-rows.ts'
+import { groupsWith, serverRowById, serverRowsByKey } from '../server-rows.ts'
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
 import { authorCap, reconfigures } from './author-rights.ts'
 import { checkedDraft } from './document-check.ts'
@@ -48,6 +46,7 @@ import {
   reviewRequired,
   settingsAwaitingReview,
 } from './held-rights.ts'
+import { listedServers } from './listed-servers.ts'
 import { serversRunning } from './program-uses.ts'
 import { checkSave } from './save-rights.ts'
 import { type Draft, refuseMovedServer, validateBody } from './server-draft.ts'
@@ -70,18 +69,8 @@ export class Servers implements ServerRegistry {
     this.#entries = new FileEntries(deps)
   }
 
-  async list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
-    const text = (row: ServerRow) => `${row.name}\n${serverRecord(row).description ?? ''}`
-    const tags = (row: ServerRow) => serverRecord(row).tags
-    const { store, shares } = this.#deps
-    const source = { ...{ store, shares, rowsOf: serverRowsByIds, text, tags }, table: 'server' } as const
-    const records: ServerRecord[] = []
-    const pause = pauses()
-    for (const row of await listedRows(source, actor, query)) {
-      records.push(serverRecord(row))
-      await pause()
-    }
-    return records
+  list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
+    return listedServers(this.#deps, actor, query)
   }
 
   async resolve(actor: Actor, ref: Ref, right: Right): Promise<ServerRecord> {
