@@ -10,6 +10,13 @@ import type { Owner } from '../owners.ts'
 import { OWNER_COLUMNS, ownerName } from '../rows.ts'
 import type { NewMember } from './group-rows.ts'
 
+/** The view by which members are looked up. */
+export interface MemberView {
+  readonly shares: SharedRoles
+  /** Default: all servers that the group's owner may use. */
+  readonly knows?: (server: OwnedRow) => boolean
+}
+
 /**
  * Looks up the servers of a group's members as its owner sees them: own ones first, then public and shared ones. Throws
  * `quota_members`, `name_taken` for a duplicate alias, and `validation_failed` with `member_not_found` (also for an
@@ -19,9 +26,9 @@ export async function findMembers(
   db: Reader,
   owner: Owner,
   inputs: readonly MemberInput[],
-  shares: SharedRoles,
+  view: MemberView,
 ): Promise<NewMember[]> {
-  const { members, errors } = await lookUpMembers(db, owner, inputs, shares)
+  const { members, errors } = await lookUpMembers(db, owner, inputs, view)
   if (errors.length > 0) throw validationError(errors, 'The group cannot be saved')
   refuseSharedAlias(inputs)
   return members
@@ -62,7 +69,7 @@ export async function lookUpMembers(
   db: Reader,
   owner: Owner,
   inputs: readonly MemberInput[],
-  shares: SharedRoles,
+  view: MemberView,
 ): Promise<{ readonly members: NewMember[]; readonly errors: readonly FieldError[] }> {
   refuseTooManyMembers(inputs.length)
   const errors: FieldError[] = []
@@ -70,7 +77,7 @@ export async function lookUpMembers(
   const named = Map.groupBy(await namedServers(db, inputs), row => row.name_key)
   for (const input of inputs) {
     const { pointer } = input
-    const found = lookUp(named.get(refKey(input.server)) ?? [], owner, input.server, shares)
+    const found = lookUp(named.get(refKey(input.server)) ?? [], owner, input.server, view)
     if ('code' in found) errors.push({ pointer, ...found })
     else if (members.has(found.id)) {
       errors.push({ pointer, code: 'duplicate', detail: `The server ${quoteName(input.server)} is a member twice` })
@@ -106,11 +113,11 @@ function lookUp(
   candidates: readonly OwnedRow[],
   owner: Owner,
   ref: string,
-  shares: SharedRoles,
+  { shares, knows = () => true }: MemberView,
 ): OwnedRow | Omit<FieldError, 'pointer'> {
   const missing = { code: 'member_not_found', detail: `There is no server ${quoteName(ref)}` } as const
   // Only servers that the group's owner may use can be members, no matter who writes the group.
-  const usable = candidates.filter(row => canUse(owner.id, owned(row), shares))
+  const usable = candidates.filter(row => canUse(owner.id, owned(row), shares) && knows(row))
   if (parseRef(ref).owner === undefined && !usable.some(row => row.owner_id === owner.id) && usable.length > 1) {
     const refs = usable.map(row => formatRef(ownerName(row), row.name)).sort()
     return { code: 'ambiguous', detail: `Several servers are called ${quoteName(ref)}: ${refs.join(', ')}` }

@@ -18,10 +18,11 @@ import type {
   WriteOptions,
   WrittenGroup,
 } from '../api.ts'
-import { type RegistryDeps, timestamp } from '../context.ts'
+import type { RegistryDeps } from '../context.ts'
 import { listedRows } from '../listed-rows.ts'
 import { chooseOwner, fileOwner, rowOwner } from '../owners.ts'
 import { serverRowsByKey } from '../server-rows.ts'
+import { memberView } from './colleague-members.ts'
 import { draftGroup } from './draft-group.ts'
 import { findMembers, lookUpMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
 import {
@@ -102,15 +103,16 @@ export class Groups implements GroupRegistry {
     options: WriteOptions & Pick<FormerNames, 'formerPrefixes'> = {},
   ): Promise<WrittenGroup> {
     const parsed = parseGroupBody(body)
-    return this.#update(actor, ref, options, async (db, { row }) => {
-      const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
-      const members = await findMembers(db, owner, parsed.members, this.#deps.shares)
+    return this.#update(actor, ref, options, async (db, known) => {
+      const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(known.row))
+      const members = await findMembers(db, owner, parsed.members, memberView(this.#deps, actor, known))
       return { body: parsed, owner, members: withPrefixes(members, parsed, options.formerPrefixes) }
     })
   }
 
   async patch(actor: Actor, ref: Ref, patch: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
-    return this.#update(actor, ref, options, async (db, { row, members }) => {
+    return this.#update(actor, ref, options, async (db, known) => {
+      const { row, members } = known
       // A new owner gets only members that the old one could use: a server that became private may belong to the new
       // owner.
       const taken = Object.hasOwn(patch, 'owner')
@@ -123,7 +125,11 @@ export class Groups implements GroupRegistry {
       const changesMembers =
         Object.hasOwn(patch, 'members') || Object.hasOwn(patch, 'servers') || owner.id !== row.owner_id
       if (!changesMembers) return { body: parsed, owner }
-      return { body: parsed, owner, members: await findMembers(db, owner, parsed.members, this.#deps.shares) }
+      return {
+        body: parsed,
+        owner,
+        members: await findMembers(db, owner, parsed.members, memberView(this.#deps, actor, known)),
+      }
     })
   }
 
@@ -137,7 +143,7 @@ export class Groups implements GroupRegistry {
     const input = parseMemberBody(server, body)
     return this.#update(actor, ref, {}, async (db, known) => {
       const owner = rowOwner(known.row)
-      const found = await lookUpMembers(db, owner, [input], this.#deps.shares)
+      const found = await lookUpMembers(db, owner, [input], memberView(this.#deps, actor, known))
       const [member] = found.members
       const [wrong] = found.errors
       // The path names the server here, so the error must not point into the body.
