@@ -18,6 +18,7 @@ const ANSWER_FIELDS = [
   'updatedAt',
   'origin',
   'endpoint',
+  'role',
   'status',
   'tokens',
   'warnings',

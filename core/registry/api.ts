@@ -18,7 +18,13 @@ import type { ShareRegistry, TeamRegistry } from './shares-api.ts'
 
 export type { ListQuery, WriteOptions } from './options.ts'
 export type { KeyRecord, KeyRegistry, NewKey, UserChange, UserRecord, UserRegistry } from './people-api.ts'
-export type * from './shares-api.ts'
+export type {
+  SharedKind,
+  ShareRecord,
+  ShareRegistry,
+  SharesChange,
+  TeamRecord,
+} from './shares-api.ts'
 
 /**
  * The registry with ownership rules: every call takes the actor, checks its rights, runs one transaction, and emits its event
