@@ -166,8 +166,7 @@ async function prepare(loss: string): Promise<void> {
   const ofGroup = loss.includes('group')
   const path = ofGroup ? '/api/groups/dana~ours' : '/api/servers/dana~holding'
   await admin.request('DELETE', '/api/groups/dana~ours')
-  if (ofGroup)
-    await admin.ok('POST', '/api/groups', { name: 'ours', owner: 'dana', members: ['dana~holding'] })
+  if (ofGroup) await admin.ok('POST', '/api/groups', { name: 'ours', owner: 'dana', members: ['dana~holding'] })
   await admin.request('DELETE', '/api/admin/teams/crew')
   await admin.ok('POST', '/api/admin/teams', { name: 'crew', members: ['carol'] })
   const subject = loss.includes('team') ? 'team:crew' : 'user:carol'
