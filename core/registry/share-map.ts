@@ -50,6 +50,15 @@ export class ShareMap implements SharedRoles {
     return this.#things.has(thingId)
   }
 
+  /** True when a user or a team of the first thing has no share of the second. */
+  isMissing(groupId: string, { id, ownerId }: { readonly id: string; readonly ownerId: string }): boolean {
+    const group = this.#things.get(groupId)
+    if (!group) return false
+    const server = this.#things.get(id)
+    const users = [...group.user.keys()].some(userId => userId !== ownerId && !this.sharedRole(userId, id))
+    return users || [...group.team.keys()].some(team => !server?.team.has(team))
+  }
+
   /** Null removes the share. */
   put(thingId: string, { kind, id }: SubjectId, role: ShareRole | null): void {
     const shared = this.#things.get(thingId) ?? { user: new Map(), team: new Map() }

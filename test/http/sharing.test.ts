@@ -183,6 +183,30 @@ describe('under /mcp', () => {
   })
 })
 
+test('a group is previewed as somebody, and warns of members that others do not get', async () => {
+  const path = '/api/groups/daily'
+  const warned = async (who = bob) =>
+    (await who.ok('GET', '/api/groups/bob~daily')).warnings
+      .filter(({ code }: { code: string }) => code === 'others_get_less')
+      .map(({ server }: { server: string }) => server)
+  const names = (answer: { items: { name: string }[] }) => answer.items.map(({ name }) => name).toSorted()
+  expect(await warned()).toEqual([])
+  expect(names(await bob.ok('GET', `${path}/tools?as=cleo`))).toEqual(['echo'])
+  expect(names(await bob.ok('GET', `${path}/tools?as=dora`))).toEqual(['echo', 'whoami'])
+  expect((await bob.request('GET', `${path}/tools?as=nobody`)).json.code).toBe('user_not_found')
+  await give('groups/daily', 'user:cleo', 'see')
+  expect(await warned()).toEqual(['others'])
+  expect(await warned(cleo)).toEqual([])
+  expect(refused(await cleo.request('GET', '/api/groups/bob~daily/tools?as=dora'))).toEqual([403, 'not_owner', 'see'])
+  await dora.ok('PUT', '/api/servers/others/shares/user:cleo', { role: 'use' })
+  expect(await warned()).toEqual([])
+  await dora.ok('DELETE', '/api/servers/others/shares/user:cleo')
+  await bob.ok('PATCH', path, { visibility: 'public' })
+  expect(await warned()).toEqual(['inner', 'others'])
+  await bob.ok('PATCH', path, { visibility: 'private' })
+  await end('groups/daily', 'user:cleo')
+})
+
 describe('a colleague with the role change', () => {
   const errors = ({ json }: { json: { errors?: { code: string }[] } }) => json.errors?.map(({ code }) => code)
 

@@ -174,8 +174,13 @@ export class Groups implements GroupRegistry {
     return read(this.#deps.store, db => lostMembers(db, groupId))
   }
 
-  usableMembers(actor: Actor, group: GroupRecord): Promise<readonly UsableMember[]> {
-    return read(this.#deps.store, db => usableMembers(db, actor, group, this.#deps.shares))
+  usableMembers(
+    actor: Actor,
+    group: GroupRecord,
+    { asShared = false }: { readonly asShared?: boolean } = {},
+  ): Promise<readonly UsableMember[]> {
+    const { shares, store } = this.#deps
+    return read(store, db => usableMembers(db, actor, group, shares, asShared))
   }
 
   publicBody(record: GroupRecord): JsonObject {

@@ -315,6 +315,7 @@ export class World {
     const shares = {
       roleOf: (who: UserActor, thing: Thing) => roleFor(who, thing, roles),
       mayUse: (userId: string, thing: Thing) => canUse(userId, thing, roles),
+      isMissedBySome: () => false,
     }
     const groups = {
       list: async () => this.groups,
