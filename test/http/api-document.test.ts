@@ -135,6 +135,7 @@ test('refers only to what it holds', () => {
 /** The server has no document, no plugin of this hub has a page, and nobody signs in at a server. */
 const UNUSUAL: readonly (readonly [RegExp, number])[] = [
   [/\/document$/, 204],
+  [/^\/api\/teams\/./, 404],
   [/^\/plugins\//, 404],
   [/^\/api\/connections\/flows\//, 400],
 ]

@@ -153,6 +153,14 @@ function passkeyGrowths(bytes: string): readonly Growth[] {
 
 /** Bodies that get as far into a route as possible, by method and path as in the API document. */
 const OWN: Readonly<Record<string, readonly Growth[]>> = {
+  ...Object.fromEntries(
+    ['servers', 'groups'].map(things => [
+      `PUT /api/${things}/{ref}/shares`,
+      [growth('subjects', [20, 200], n => ({ shares: many(n, at => ({ subject: `user:u${at}`, role: 'use' })) }))],
+    ]),
+  ),
+  'POST /api/admin/teams': [growth('members', [100, 1_000], n => ({ name: 'made', members: many(n, at => `u${at}`) }))],
+  'PATCH /api/admin/teams/{name}': [growth('members', [100, 1_000], n => ({ members: many(n, at => `u${at}`) }))],
   'POST /api/servers': serverGrowths(LIMITS.serverBodyBytes),
   'POST /api/servers/test': serverGrowths(LIMITS.bodyBytes),
   'PUT /api/servers/{ref}': serverGrowths(LIMITS.bodyBytes),
