@@ -91,9 +91,15 @@ function pathOf(output: Bun.BuildOutput, kind: string, extension: string, name =
   return `assets/${basename(found.path)}`
 }
 
-/** The paths in the table of places, which imports the pages and so cannot be loaded here. */
-function pagePaths(places: string): string[] {
-  const lists = [...places.matchAll(/^ +paths: \[(.*?)\]/gms)].map(([, list = '']) => list)
+/** Files with tables of places: the console's own, and one of each bundled plugin with pages. */
+async function placeTables(): Promise<string[]> {
+  return [join(HERE, 'app/places.ts'), ...(await pluginFolders()).map(folder => join(folder, 'mod.ts'))]
+}
+
+/** The paths in tables of places, which import the pages and so cannot be loaded here. */
+async function pagePaths(tables: readonly string[]): Promise<string[]> {
+  const texts = await Promise.all(tables.map(path => readFile(path, 'utf8')))
+  const lists = [...texts.join('\n').matchAll(/^ +paths: \[(.*?)\]/gms)].map(([, list = '']) => list)
   return lists.flatMap(list => [...list.matchAll(/'([^']+)'/g)].map(([, path = '']) => path))
 }
 
@@ -165,7 +171,7 @@ async function build(files: readonly string[]): Promise<void> {
     style: pathOf(style, 'asset', '.css'),
     sprite: await hashed(folder, 'sprite.svg', await spriteOf(code)),
     icon: await hashed(folder, 'favicon.svg', await readFile(join(HERE, 'favicon.svg'), 'utf8')),
-    pages: pagePaths(await readFile(join(HERE, 'app/places.ts'), 'utf8')),
+    pages: await pagePaths(await placeTables()),
   }
   await compressAll(outdir)
   await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest))

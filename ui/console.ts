@@ -12,6 +12,17 @@ export { ApiError, asApiError } from './api/problem.ts'
 export { connectPath, serverPath } from './api/servers.ts'
 export { refOf, type ServerRecord } from './api/types.ts'
 export { live } from './app/live.ts'
+export type {
+  CodeForm,
+  ConsolePart,
+  MakePart,
+  PartKit,
+  Piece,
+  PlaceDefinition,
+  Provider,
+  SignInParts,
+  Ways,
+} from './app/part.ts'
 export { Plan } from './app/plan.ts'
 export { hasPage } from './app/plugin-pages.ts'
 export { Resource, type ResourceOptions } from './app/resource.ts'
@@ -32,6 +43,7 @@ export { PbTime } from './components/time.ts'
 export { toast } from './components/toast.ts'
 export {
   formatBytes,
+  formatClock,
   formatCount,
   formatDate,
   formatDateTime,

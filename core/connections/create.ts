@@ -159,6 +159,7 @@ class LocalConnections implements Connections {
         bus,
         log,
         records,
+        reachOf: server => registry.shares.reachOf(server),
         effective: serverId => registry.servers.effective(serverId),
         redactors: options.redactors,
         isOwnMark: options.isOwnMark ?? (() => false),

@@ -1,4 +1,4 @@
-/** Pages of plugins from elsewhere on the module `patchbay/console`, and the policy that lets them have it. */
+/** Pages of plugins: those from elsewhere on the module `patchbay/console`, and those of bundled plugins that are off. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { cp, mkdir, symlink } from 'node:fs/promises'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { type Client, type Hub, ROOT, startHub } from '../support/hub.ts'
 import { makeTemp } from '../support/temp.ts'
-import { axe, openBrowser, openTab, PHONE } from './support/console.ts'
+import { axe, type ConsoleTab, openBrowser, openTab, PHONE } from './support/console.ts'
 
 let browser: Browser
 let hub: Hub
@@ -65,3 +65,53 @@ test('the policy allows the import map alone of what is written into the page', 
   expect(refused.filter(text => text.includes('inline script'))).toHaveLength(1)
   await page.close()
 })
+
+/** Pages of bundled plugins, with an element of each. */
+const PAGES: readonly (readonly [string, string, string])[] = [
+  ['market', '/market', '.filters'],
+  ['oauth-client', '/connections', 'pb-page-connections h1'],
+  ['oauth-client', '/connect/none', 'pb-connect-server h1'],
+  ['oauth-client', '/oauth/callback', 'pb-callback h1'],
+  ['oauth-server', '/apps', 'pb-page-apps h1'],
+  ['oauth-server', '/admin/clients', 'pb-page-clients h1'],
+  ['oauth-server', '/consent', 'pb-consent h1'],
+  ['sign-in', '/settings/factors', 'pb-factors h2'],
+  ['bundles', '/servers/new?way=bundle', '#bundle-file'],
+]
+
+async function show(tab: ConsoleTab, path: string, sign: string): Promise<void> {
+  await tab.open(path)
+  await tab.page.waitForSelector(sign)
+}
+
+test('a page of a plugin that is off names the plugin, to administrators with the way to it, and comes back with it', async () => {
+  const user = await hub.user('mia')
+  const tab = await openTab(browser, hub, admin)
+  for (const [, path, sign] of PAGES) await show(tab, path, sign)
+  const names = [...new Set(PAGES.map(([plugin]) => plugin))]
+  const set = (enabled: boolean) =>
+    Promise.all(names.map(name => admin.ok('PATCH', `/api/admin/plugins/${name}`, { enabled })))
+  await set(false)
+  for (const [plugin, path] of PAGES.filter(([name]) => name !== 'bundles')) {
+    await show(tab, path, `.empty:has-text("It belongs to the plugin ${plugin}, which does not run.")`)
+    expect(await tab.page.getAttribute('.empty a', 'href')).toBe(`/hub/admin/plugins?plugin=${plugin}`)
+  }
+  await show(tab, '/servers/new?way=bundle', '#pasted')
+  expect(await axe(tab)).toEqual([])
+  for (const path of ['/', '/servers', '/servers/new', '/keys', '/settings']) {
+    await show(tab, path, 'h1')
+    const links = tab.page.locator('a[href*="/market"], a[href$="/connections"], a[href$="/apps"], a[href$="/factors"]')
+    expect([path, await links.count()]).toEqual([path, 0])
+  }
+  const other = await openTab(browser, hub, user, { ...PHONE, language: 'zh' })
+  await other.open('/consent')
+  await other.page.waitForSelector('.empty:has-text("管理员可以启用它")')
+  expect(await other.page.locator('.empty a[href*="/admin"]').count()).toBe(0)
+  await show(other, '/admin/clients', '.empty:has-text("管理员")')
+  await other.close()
+  await show(tab, '/apps', '.empty')
+  expect(await tab.page.title()).toBe('Connected apps · Patchbay')
+  await set(true)
+  await tab.page.waitForSelector('pb-page-apps h1')
+  await tab.close()
+}, 120_000)

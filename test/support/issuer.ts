@@ -14,6 +14,8 @@ export interface IssuerOptions {
   readonly clients?: readonly object[]
   /** Scopes of access tokens that are JWT. Default: `read write`, with opaque tokens. */
   readonly jwtScopes?: string
+  /** Seconds for which a code to enter on another device is valid. Default 600. */
+  readonly codeLife?: number
 }
 
 /** One request that an MCP server got. */
@@ -45,7 +47,7 @@ export class Issuer {
   private constructor(
     server: Server,
     url: string,
-    { tokenLife = 3_600, registers = true, clients = [], jwtScopes }: IssuerOptions,
+    { tokenLife = 3_600, registers = true, clients = [], jwtScopes, codeLife = 600 }: IssuerOptions,
   ) {
     this.#server = server
     this.url = url
@@ -54,6 +56,7 @@ export class Issuer {
       scopes: ['openid', 'offline_access', 'read', 'write', ...(jwtScopes?.split(' ') ?? [])],
       ttl: {
         AccessToken: tokenLife,
+        DeviceCode: codeLife,
         Grant: 86_400,
         Interaction: 600,
         RefreshToken: 86_400,
@@ -68,6 +71,7 @@ export class Issuer {
         revocation: { enabled: true },
         dPoP: { enabled: true },
         devInteractions: { enabled: true },
+        deviceFlow: { enabled: true },
         resourceIndicators: {
           enabled: true,
           useGrantedResource: () => true,
@@ -282,11 +286,28 @@ async function proven(proof: string): Promise<JWTPayload> {
 
 /** Signs in as a person at an issuer of oidc-provider, and returns the address at which the browser would come back. */
 export async function signInAt(authorizeUrl: string, person: string): Promise<string> {
-  const cookies = new Map<string, string>()
   const back = new URL(authorizeUrl).searchParams.get('redirect_uri') ?? ''
-  let url = authorizeUrl
+  const { url } = await walk(authorizeUrl, person, { isEnd: at => at.startsWith(back) })
+  return url
+}
+
+/** Enters a code as a person at the page of such an issuer, and agrees; `aborts`: and refuses. Returns the last page. */
+export async function enterCode(page: string, code: string, person: string, aborts = false): Promise<string> {
+  return (await walk(page, person, { code, aborts })).text
+}
+
+interface Walk {
+  isEnd?(url: string): boolean
+  readonly code?: string
+  readonly aborts?: boolean
+}
+
+/** Goes from page to page of an issuer as a browser does, and fills in its forms. */
+async function walk(start: string, person: string, { isEnd, code, aborts }: Walk) {
+  const cookies = new Map<string, string>()
+  let url = start
   let form: URLSearchParams | undefined
-  for (let step = 0; step < 12; step += 1) {
+  for (let step = 0; step < 14; step += 1) {
     const response = await fetch(url, {
       redirect: 'manual',
       headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
@@ -302,15 +323,27 @@ export async function signInAt(authorizeUrl: string, person: string): Promise<st
     const location = response.headers.get('location')
     if (location !== null) {
       url = new URL(location, url).href
-      if (url.startsWith(back)) return url
+      if (isEnd?.(url)) return { url, text: '' }
       continue
     }
     const text = await response.text()
+    const xsrf = /name="xsrf" value="(\w+)"/.exec(text)?.[1]
     const prompt = /name="prompt" value="(\w+)"/.exec(text)?.[1]
-    if (prompt === undefined) throw new Error(`The issuer answered ${response.status}: ${text.slice(0, 800)}`)
-    form = new URLSearchParams({ prompt, ...(prompt === 'login' ? { login: person, password: 'any' } : {}) })
+    if (code !== undefined && xsrf !== undefined && !text.includes('incorrect') && !text.includes('interrupted'))
+      form = new URLSearchParams({ xsrf, user_code: code, ...confirmation(text, aborts) })
+    else if (prompt !== undefined)
+      form = new URLSearchParams({ prompt, ...(prompt === 'login' ? { login: person, password: 'any' } : {}) })
+    else if (code !== undefined) return { url, text }
+    else throw new Error(`The issuer answered ${response.status}: ${text.slice(0, 800)}`)
+    const action = /<form[^>]* action="([^"]+)"/.exec(text)?.[1]
+    if (xsrf !== undefined && action !== undefined) url = new URL(action, url).href
   }
   throw new Error('The issuer leads in circles')
+}
+
+function confirmation(page: string, aborts = false): Record<string, string> {
+  if (!page.includes('name="confirm"')) return {}
+  return aborts ? { abort: 'yes' } : { confirm: 'yes' }
 }
 
 async function listening(server: Server): Promise<string> {

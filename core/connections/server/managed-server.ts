@@ -2,7 +2,6 @@ import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import { type Era, eraOf } from '../../domain/era.ts'
-import { canUse } from '../../domain/ownership.ts'
 import type { HealthCheckResult, ServerStatus } from '../../domain/server/status.ts'
 import { asksCallers, OLDER_CONNECTION, type Side, userConnection } from '../../domain/session-scope.ts'
 import { visibleText } from '../../domain/text/visible-text.ts'
@@ -201,9 +200,10 @@ export class ManagedServer {
    */
   async update(record: ServerRecord): Promise<void> {
     this.#record = record
-    this.#parts.slots.endForeign(userId => canUse(userId, record), NOT_YOURS)
+    const mayUse = await this.#parts.context.reachOf(record)
+    this.#parts.slots.endForeign(mayUse, NOT_YOURS)
     for (const userId of this.#parts.callers.users())
-      if (!canUse(userId, record) || !this.#parts.callers.reads(userId)) this.endUser(userId)
+      if (!mayUse(userId) || !this.#parts.callers.reads(userId)) this.endUser(userId)
     if (record.ownerDisabled) return this.stop(OWNER_DISABLED)
     if (record.problem) return this.stop(record.problem)
     if (!record.enabled) return this.stop()

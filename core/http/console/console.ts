@@ -95,10 +95,10 @@ function wantsPage(request: Request, path: string): boolean {
   return named.length === 0 || !named.every(type => /^application\/(?:[\w.-]+\+)?json$/.test(type))
 }
 
-/** The set-up page exists only until there is an administrator. The page of reset links needs no sign-in. */
+/** The set-up page exists only until there is an administrator. */
 function isPage(path: string, { pages }: ConsoleManifest, setup: boolean): boolean {
   if (path === '/setup') return setup
-  if (path === '/reset-password' || path === '/signin/callback') return true
+  if (path === '/reset-password') return true
   const parts = path.split('/')
   return pages.some(pattern => {
     const wanted = pattern.split('/')

@@ -13,6 +13,12 @@ export const connections: Readonly<Record<string, string>> = {
   'a server that you do not see any more': '您已无法看到的服务器',
   'To the server': '前往服务器',
   'Sign in again': '重新登录',
+  'Enter the code for “{name}”': '输入“{name}”的代码',
+  'Open {page} on any device, and enter this code there:': '在任意设备上打开 {page}，并在那里输入此代码：',
+  'Copy the code': '复制代码',
+  'Waiting for the issuer. The code is valid until {time}.': '正在等待签发方。代码在 {time} 之前有效。',
+  'Another code': '换一个代码',
+  'Open {host}': '打开 {host}',
   'Who signs in?': '由谁登录？',
   'Each user, with their own account there': '每个用户各自登录，使用自己在那里的账号',
   'I do, and all users of the server act there with my account': '由我登录，服务器的所有用户都使用我在那里的账号',
@@ -57,7 +63,4 @@ export const connections: Readonly<Record<string, string>> = {
   'No sign-ins': '没有登录',
   'A server that wants OAuth shows “Sign in” on its page. Your sign-ins are listed here.':
     '需要 OAuth 的服务器会在其页面显示“登录”。您的登录会列在这里。',
-  'it wants you to sign in': '它要求您登录',
-  'its address has changed since the sign-in': '登录之后它的地址有变化',
-  'the permission given does not suffice': '已授予的权限不足',
 }

@@ -7,12 +7,13 @@ import {
   errorState,
   icon,
   PbElement,
+  type Provider,
   Resource,
   segment,
   t,
   toast,
 } from 'patchbay/console'
-import { begin, canBegin, type Provider, waysIn } from './ways.ts'
+import { begin, canBegin, waysIn } from './ways.ts'
 
 interface Identity {
   readonly id: string

@@ -1,22 +1,6 @@
 import { html, nothing } from 'lit'
-import { type AskedProof, icon, t } from 'patchbay/console'
+import { type CodeForm, icon, t } from 'patchbay/console'
 import { hasPasskeys } from './ask-passkey.ts'
-
-/** Parts of the form of a second step. */
-export interface CodeForm {
-  readonly asked: AskedProof
-  /** True when a recovery code is entered in place of an app's code or a passkey. */
-  readonly byRecovery: boolean
-  readonly busy: boolean
-  /** Seconds until the next attempt is allowed. */
-  readonly wait: number
-  readonly problem: unknown
-  readonly submit: (code: string) => void
-  /** Has the browser ask for a passkey. */
-  readonly byPasskey: () => void
-  /** Changes between recovery codes and the rest. */
-  readonly other: () => void
-}
 
 /** The form of a code of an authenticator app, of a passkey, or of a recovery code. */
 export function codeForm(form: CodeForm): unknown {

@@ -1,12 +1,4 @@
-import { api, segment } from 'patchbay/console'
-
-/** A provider with which people sign in. */
-export interface Provider {
-  readonly id: string
-  readonly label: string
-  /** True where users link accounts by themselves. */
-  readonly linkable: boolean
-}
+import { api, segment, type Ways } from 'patchbay/console'
 
 /** The part of a sign-in under way that this browser keeps. */
 export interface Begun {
@@ -15,17 +7,6 @@ export interface Begun {
 }
 
 const KEY = 'patchbay.provider'
-
-/** The ways to sign in. */
-export interface Ways {
-  readonly items: readonly Provider[]
-  /** True where the hub's address is one for passkeys. */
-  readonly passkeys: boolean
-  /** The users who sign in with a password. */
-  readonly passwords: 'on' | 'admins' | 'off'
-  /** The user whom a proxy before the hub has signed in. */
-  readonly forwarded?: string
-}
 
 /** The ways to sign in; passwords alone where the plugin does not run. */
 export async function waysIn(signal?: AbortSignal): Promise<Ways> {

@@ -2,7 +2,6 @@
 export const factors: Readonly<Record<string, string>> = {
   'Sign-in and factors': '登录与验证方式',
   'Second step': '第二步',
-  'Begin again': '重新开始',
   'Recovery code': '恢复码',
   'Code of your app': '应用验证码',
   'Use the app': '使用应用',
@@ -42,15 +41,7 @@ export const factors: Readonly<Record<string, string>> = {
   'The codes that you have now count no more.': '现有的恢复码将失效。',
   'The password alone is enough afterwards, and the recovery codes count no more.':
     '之后只需密码即可登录，恢复码也将失效。',
-  'Take away second factors': '移除第二验证方式',
-  'Take away second factors?': '移除第二验证方式？',
-  'Take away': '移除',
-  'The password of {name} is enough afterwards, and all sign-ins of {name} end.':
-    '之后 {name} 只需密码即可登录，其所有登录都会失效。',
-  '{name} has no second factor now': '{name} 现在没有第二验证方式',
   '{name} is removed': '{name} 已移除',
-  or: '或',
-  'Sign in with {provider}': '使用 {provider} 登录',
   'You are not signed in': '未能登录',
   'Linked accounts': '已关联的账号',
   'You sign in with a linked account instead of the password.': '您可以用已关联的账号代替密码登录。',
@@ -67,12 +58,6 @@ export const factors: Readonly<Record<string, string>> = {
   'Use a passkey': '使用通行密钥',
   'Set a passkey': '设置通行密钥',
   'The passkey is set': '通行密钥已设置',
-  'Sign in with a passkey': '使用通行密钥登录',
-  'Continue as {user}': '以 {user} 的身份继续',
-  'Sign in as an administrator': '以管理员身份登录',
-  'Administrators alone sign in with a password here.': '此处仅管理员使用密码登录。',
-  'Users of this hub sign in with a passkey or an account, at the address of the hub with https.':
-    '此中枢的用户通过 https 地址使用通行密钥或账号登录。',
   'Unlock the passkey that you have set for this hub.': '请解锁您为此中枢设置的通行密钥。',
   'Passkeys work at the name of the hub with https, not at this address.':
     '通行密钥只能在中枢的 https 主机名下使用，不能在此地址使用。',

@@ -1,3 +1,4 @@
+import { bundles } from '../../../plugins/bundles/console/words.zh.ts'
 import { market } from '../../../plugins/market/console/words.zh.ts'
 import { connections } from '../../../plugins/oauth-client/console/words.zh.ts'
 import { apps } from '../../../plugins/oauth-server/console/words.zh.ts'
@@ -34,6 +35,7 @@ export const templates: Record<string, string> = {
   ...apps,
   ...assistant,
   ...audit,
+  ...bundles,
   ...chart,
   ...common,
   ...connections,

@@ -167,6 +167,7 @@ export const viewedServer = z.strictObject({
   name: z.string(),
   owner: z.string(),
   description: z.string().optional(),
+  tags: z.array(z.string()).optional(),
   transport,
   passthroughHeaders: z.array(z.string()).optional().meta({
     description: 'Headers of callers that it asks for; each caller decides by its own settings',

@@ -44,7 +44,7 @@ import {
 
 /** Dependencies of the routes of `/api/servers`. */
 export interface ServerRoutesDeps {
-  readonly registry: Pick<Registry, 'servers' | 'groups' | 'audit'>
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'shares' | 'audit'>
   readonly upstreams: LiveView & Pick<Upstreams, 'credentials' | 'callerLists'>
 }
 
@@ -79,13 +79,13 @@ function listServers(deps: ServerRoutesDeps): Route {
       },
     },
     async handle({ actor, query }) {
-      const group = query.group === undefined ? undefined : await registry.groups.resolve(actor, query.group, 'see')
+      const group = query.group === undefined ? undefined : await registry.groups.resolve(actor, query.group, 'use')
       const scope = query.scope ?? (group ? 'visible' : 'mine')
       const records = await registry.servers.list(actor, listQuery({ ...query, scope }))
       const members = group && new Set(group.members.map(member => member.serverId))
       const filter = { state: query.state, transport: query.transport, members }
       const statusOf = (record: ServerRecord) =>
-        upstreams.status(record.id, record, seesWhole(actor, record.ownerId) ? undefined : actor.userId)
+        upstreams.status(record.id, record, seesWhole(registry.shares, actor, record) ? undefined : actor.userId)
       const found = records.filter(record => matchesFilter(record, () => statusOf(record), filter))
       return {
         body: await pageOfViews(found, query, record =>
@@ -204,7 +204,7 @@ function oneServer(deps: ServerRoutesDeps): Route[] {
       params: refParams,
       responses: { 200: one },
       async handle({ actor, params }) {
-        const record = await servers.resolve(actor, params.ref, 'see')
+        const record = await servers.resolve(actor, params.ref, 'use')
         await deps.upstreams.callerLists(record.id, actor.userId)
         return recordReply(await withMine(deps.upstreams.credentials, actor, record, serverView(deps, actor, record)))
       },
@@ -250,7 +250,7 @@ function oneServer(deps: ServerRoutesDeps): Route[] {
       params: refParams,
       responses: { 204: { description: 'It is gone' } },
       async handle({ actor, params, info, request }) {
-        const record = await servers.resolve(actor, params.ref, 'edit')
+        const record = await servers.resolve(actor, params.ref, 'owner')
         await servers.remove(actor, qualified(record), writeOptions(request.headers))
         noteChange(audit, actor, info, 'server.delete', record)
         return { status: 204 }
