@@ -48,12 +48,9 @@ export class Revocations {
     const waitMs = WAITS_MS[token.tries]
     const held = await this.#held.attempt(token, new Date(Date.now() + (waitMs ?? 0)))
     if (!held) return
-    const { access, refresh, proofKey, client, endpoints, place } = held
+    const { proofKey, client, endpoints, place } = held
     const endpoint = new TokenEndpoint(this.#context, await this.#fetch(place), endpoints, client, proofKey)
-    // The refresh token first: most issuers end all that came from it.
-    const isTaken =
-      (refresh === undefined || (await endpoint.revoke(refresh, 'refresh_token'))) &&
-      (await endpoint.revoke(access, 'access_token'))
+    const isTaken = await endpoint.takeBack(held)
     if (this.#context.signal.aborted || (!isTaken && waitMs !== undefined)) return
     if (!isTaken) this.#context.log.info('An issuer did not take a token back', { issuer: endpoints.issuer })
     await this.#held.remove(token)

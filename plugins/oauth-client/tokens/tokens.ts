@@ -150,10 +150,15 @@ export class TokenEndpoint {
   }
 
   /**
-   * Tells the issuer that a token is not used any more, where it takes that (RFC 7009). False where another try may help. Never
-   * rejects.
+   * Tells the issuer that tokens are not used any more, where it takes that (RFC 7009): the refresh token first, since most issuers end
+   * all that came from it. False where another try may help. Never rejects.
    */
-  async revoke(token: string, kind: 'refresh_token' | 'access_token'): Promise<boolean> {
+  async takeBack({ access, refresh }: Pick<Tokens, 'access' | 'refresh'>): Promise<boolean> {
+    if (refresh !== undefined && !(await this.#revoke(refresh, 'refresh_token'))) return false
+    return this.#revoke(access, 'access_token')
+  }
+
+  async #revoke(token: string, kind: 'refresh_token' | 'access_token'): Promise<boolean> {
     if (this.#issuer.revocation_endpoint === undefined) return true
     const options = { ...this.#common(), additionalParameters: { token_type_hint: kind } }
     try {
