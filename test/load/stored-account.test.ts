@@ -43,6 +43,7 @@ const BOUNDED: Readonly<Record<string, { readonly rows: number; readonly rowByte
   server_catalog_part: { rows: LIMITS.catalogBytesPerUser / (64 * KIB), rowBytes: 128 * KIB },
   tool_definition: { rows: LIMITS.serversPerUser * LIMITS.toolDefinitions, rowBytes: KIB },
   plugin_oauth_client__credential: { rows: 200, rowBytes: 512 * KIB },
+  plugin_oauth_client__held_token: { rows: 250, rowBytes: 512 * KIB },
   // One limit for all users together.
   plugin_oauth_client__registration: { rows: 1_000, rowBytes: 128 * KIB },
   plugin_oauth_client__migration: { rows: 100, rowBytes: KIB },
