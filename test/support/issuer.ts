@@ -33,6 +33,8 @@ export class Issuer {
   readonly grants: string[] = []
   /** While true every request to the token endpoint is answered with 503. */
   down = false
+  /** Requests that were answered so. */
+  refused = 0
   /** Tokens, access and refresh, that the token endpoint gave. */
   readonly given: string[] = []
   /** Runs when tokens are made and before they are sent. */
@@ -80,6 +82,7 @@ export class Issuer {
     this.provider.use(async (context, next) => {
       if (context.path !== '/token') return next()
       if (this.down) {
+        this.refused += 1
         context.status = 503
         context.body = 'down'
         return undefined
