@@ -68,6 +68,7 @@ export class Issuer {
         dPoP: { enabled: true },
         devInteractions: { enabled: true },
         deviceFlow: { enabled: true },
+        clientCredentials: { enabled: true },
         resourceIndicators: {
           enabled: true,
           useGrantedResource: () => true,
