@@ -192,6 +192,7 @@ export class GuardedServer {
     const claims = await proven(proof)
     const ath = createHash('sha256').update(token).digest('base64url')
     if (claims.htm !== method || claims.htu !== this.url || claims.ath !== ath) return refused('invalid_dpop_proof')
+    if (Math.abs(Date.now() / 1_000 - (claims.iat ?? 0)) > 60) return refused('invalid_dpop_proof')
     if (claims.nonce !== nonce) return refused('use_dpop_nonce')
     proofs.push(claims)
     return undefined
