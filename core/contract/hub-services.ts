@@ -61,6 +61,8 @@ export interface PluginPeople {
   byId(userId: string): Promise<Person | undefined>
   /** Rejects with `user_not_found`. */
   byName(actor: Actor, name: string): Promise<Person>
+  /** The actor's own access keys. */
+  keys(actor: UserActor): Promise<readonly Readonly<Record<'id' | 'label', string>>[]>
   /** The user with the rights of an ordinary one, for work outside of requests. Undefined when the user is gone or disabled. */
   actor(userId: string): Promise<UserActor | undefined>
 }

@@ -12,6 +12,7 @@ const HUB_POINTS = {
   headerProvider: true,
   credentialSource: true,
   mcpMiddleware: true,
+  callGate: true,
   groupResolver: true,
   tools: true,
   toolRanker: true,

@@ -1,5 +1,5 @@
 import type { ExtensionPoints, TransportContribution } from '../contract/points.ts'
-import type { ProgramSource } from '../contract/programs.ts'
+import type { ProgramSource } from '../features/programs.ts'
 import type { PluginHostOptions } from './host-options.ts'
 
 type Contribution = ExtensionPoints[keyof ExtensionPoints] | undefined

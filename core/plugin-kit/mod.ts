@@ -20,6 +20,7 @@ export { hasHidden, visibleName, visibleText } from '../domain/text/visible-text
 export { MOST_ERRORS, validationError } from '../domain/validation-error.ts'
 export {
   anyJson,
+  anyObject,
   exampleList,
   flag,
   limitedRecord,
@@ -29,6 +30,17 @@ export {
   refParams,
   timestamp,
 } from '../http/routes/schemas.ts'
+export { serverLabels } from '../http/routes/server-labels.ts'
+export {
+  asksForOwn,
+  covered,
+  durationField,
+  rangeField,
+  readRange,
+  readStep,
+  scopeField,
+} from '../http/routes/time-range.ts'
+export { wrong } from '../http/routes/wrong-field.ts'
 export { OneAtATime } from '../moving/one-at-a-time.ts'
 export { webFetch } from '../outbound/web-fetch.ts'
 export { type Draft, type Planned, plannedByReading } from '../plans/planned.ts'

@@ -126,6 +126,10 @@ export class GuardedServer {
   wants: string | undefined
   /** It takes tokens alone that are bound to a key, with a proof of it that has the nonce of the day. */
   bound: { nonce: string; proofs: JWTPayload[] } | undefined
+  /** Another address of it, in front of which something listens: its resource then has that. */
+  front: string | undefined
+  /** True: it takes all but calls without a token. */
+  isOpen = false
   /** Replaces its metadata. */
   metadata: object | undefined
   /** Names of the tools and prompts that an account gets; `whoami` and `greet` where it names none. */
@@ -168,7 +172,7 @@ export class GuardedServer {
     await stopped(this.#server)
   }
 
-  #toolOf(name: string, account: string): object {
+  #toolOf(name: string, account = ''): object {
     return { name, inputSchema: { type: 'object' }, ...this.definitions.get(account) }
   }
 
@@ -206,9 +210,10 @@ export class GuardedServer {
     request: IncomingMessage,
   ): Promise<{ status: number; headers?: Record<string, string>; body?: object; streamOf?: string }> {
     const path = request.url ?? ''
-    const origin = new URL(this.url).origin
+    const resource = this.front ?? this.url
+    const { origin } = new URL(resource)
     if (path.startsWith('/.well-known/oauth-protected-resource')) {
-      const usual = { resource: this.url, authorization_servers: [this.#issuer.url], scopes_supported: ['read'] }
+      const usual = { resource, authorization_servers: [this.#issuer.url], scopes_supported: ['read'] }
       return { status: 200, body: this.metadata ?? usual }
     }
     if (path.startsWith('/.well-known/')) return { status: 404 }
@@ -218,13 +223,14 @@ export class GuardedServer {
     }
     const token = request.headers.authorization?.replace(/^(?:Bearer|DPoP) /, '')
     const account = token === undefined || this.refused.has(token) ? undefined : await this.#accountOf(token)
-    if (account === undefined) {
+    const message = request.method === 'POST' ? (JSON.parse(await bodyOf(request)) as Message) : undefined
+    if (account === undefined && !(this.isOpen && message && message.method !== 'tools/call')) {
       const named = `${origin}/.well-known/oauth-protected-resource/mcp`
       return { status: 401, headers: { 'www-authenticate': `Bearer resource_metadata="${named}", scope="read"` } }
     }
-    if (request.method === 'GET' && this.tools.has(account)) return { status: 200, streamOf: account }
-    if (request.method !== 'POST') return { status: 405 }
-    const message = JSON.parse(await bodyOf(request)) as { id?: number; method: string }
+    if (request.method === 'GET' && account !== undefined && this.tools.has(account))
+      return { status: 200, streamOf: account }
+    if (!message) return { status: 405 }
     this.calls.push({ method: message.method, authorization: request.headers.authorization })
     if (message.id === undefined) return { status: 202 }
     if (message.method === 'tools/call' && this.wants !== undefined) {
@@ -239,8 +245,8 @@ export class GuardedServer {
         },
         serverInfo: { name: 'guarded', version: '1' },
       },
-      'tools/list': { tools: (this.tools.get(account) ?? ['whoami']).map(name => this.#toolOf(name, account)) },
-      'prompts/list': { prompts: (this.prompts.get(account) ?? ['greet']).map(name => ({ name })) },
+      'tools/list': { tools: (this.tools.get(account ?? '') ?? ['whoami']).map(name => this.#toolOf(name, account)) },
+      'prompts/list': { prompts: (this.prompts.get(account ?? '') ?? ['greet']).map(name => ({ name })) },
       'prompts/get': { messages: [{ role: 'user', content: { type: 'text', text: account } }] },
       'resources/list': { resources: [{ uri: 'guarded://who', name: 'who' }] },
       'resources/templates/list': { resourceTemplates: [] },
@@ -252,6 +258,11 @@ export class GuardedServer {
     const error = { code: -32601, message: 'no such method' }
     return { status: 200, body: { jsonrpc: '2.0', id: message.id, ...(result ? { result } : { error }) } }
   }
+}
+
+interface Message {
+  readonly id?: number
+  readonly method: string
 }
 
 /** The claims of a proof, whose signature is by the key that it names. */

@@ -2,9 +2,9 @@ import type { UpstreamReply } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { McpMiddleware } from '../../contract/points.ts'
-import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import type { CallTracer } from '../../features/tracing.ts'
 import type { EndedCall } from '../../telemetry/calls/ended-call.ts'
+import type { CallGates } from '../gates/call-gates.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
@@ -14,7 +14,7 @@ import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget } from '../scope/scope-types.ts'
 import { signInAnswer } from '../scope/sign-ins.ts'
 import { callAddedTool, innerCall, shortened } from './added-tools.ts'
-import { EVERY_CAPABILITY, needsAsking } from './asked-clients.ts'
+import { dependsOnLists } from './asked-clients.ts'
 import {
   answeredWith,
   type CalledGroup,
@@ -32,7 +32,8 @@ import { middlewareContext } from './middleware-context.ts'
 import { blockedBy, type CallEnd, outsideOf, withSkipped } from './middleware-records.ts'
 import { sentName, toolParams, traced, withoutNullArguments } from './sent-params.ts'
 import { withStructure } from './structured-result.ts'
-import { failureForModel } from './tool-failure.ts'
+import { approvalRequired, failureForModel, unknownName } from './tool-failure.ts'
+import { throughGates } from './tool-gates.ts'
 import { ViewCalls } from './view-calls.ts'
 
 /** A handler of a method outside the router: lists, and what outlasts one request. */
@@ -53,18 +54,9 @@ interface RouterParts {
   readonly refusals: Refusals
   readonly tasks: TaskCalls
   readonly tracer?: Pick<CallTracer, 'begin'> | undefined
+  readonly gates: CallGates
 }
 
-/** Methods whose meaning depends on the members' lists. The lists themselves always wait for those. */
-const BY_LISTS: ReadonlySet<string> = new Set([
-  'tools/call',
-  'prompts/get',
-  'resources/read',
-  'resources/subscribe',
-  'resources/unsubscribe',
-  'completion/complete',
-  'logging/setLevel',
-])
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 
 /** Resolves exposed names, sends requests, converts replies. One table of methods for all eras and transports. */
@@ -164,8 +156,7 @@ export class Router {
 
   /** The first lists of members, where a name in the parameters cannot be judged without them. */
   #reading({ exchange, scope }: Routed, params: JsonObject | undefined): Promise<unknown> | undefined {
-    const waits = BY_LISTS.has(exchange.method) && !isListed(scope, exchange, params)
-    return waits ? scope.ready(exchange.capabilities) : undefined
+    return dependsOnLists(exchange, scope, params) ? scope.ready(exchange.capabilities) : undefined
   }
 
   /** Waits for members' first lists before a name in them could be rejected as unknown. */
@@ -238,21 +229,46 @@ export class Router {
       this.#recordUnsent(routed, params, calledMs, answeredWith(answer, false))
       return answer
     }
-    const target =
-      scope.tool(name, exchange.capabilities) ?? (routed.inner ? undefined : this.#views.tool(exchange, scope, name))
-    // A tool set acts for a model.
-    if (!target || (routed.inner && target.item?.onlyFor)) throw this.#unknownName(routed, 'tool', name)
+    const target = this.#findTool(routed, name)
     this.#views.opened(exchange, scope, target)
     const sentArguments = params?.arguments
     if (sentArguments !== undefined && sentArguments !== null && !isPlainObject(sentArguments))
       throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
-    const startedMs = this.#parts.now()
     if (target.blocked) throw approvalRequired(name)
+    const sent = toolParams(params ?? {}, target)
+    if (!this.#parts.gates.any) return this.#sendCall(routed, target, params, sent)
+    return throughGates(this.#parts.gates, this.#parts.forwarder, {
+      ...{ routed, target, sent, params: params ?? {} },
+      find: () => this.#findTool(routed, name),
+      send: () => this.#sendCall(routed, target, params, sent),
+      again: () => this.#callTool(routed, params, calledMs),
+      denied: error => this.#recordUnsent(routed, params, calledMs, failedWith(error)),
+    })
+  }
+
+  /** The target of a call. Throws `tool_not_found`. */
+  #findTool(routed: Routed, name: string): Target {
+    const { exchange, scope } = routed
+    const target =
+      scope.tool(name, exchange.capabilities) ?? (routed.inner ? undefined : this.#views.tool(exchange, scope, name))
+    // A tool set acts for a model.
+    if (!target || (routed.inner && target.item?.onlyFor)) throw unknownName(this.#parts.refusals, routed, 'tool', name)
+    return target
+  }
+
+  #sendCall(
+    routed: Routed,
+    target: Target,
+    params: JsonObject | undefined,
+    shaped: JsonObject,
+  ): Outcome | Promise<Outcome> {
+    const { exchange, scope } = routed
+    const startedMs = this.#parts.now()
     const trace = this.#parts.tracer?.begin({
       ...{ tool: target.original, server: target.member.server.name, group: scope.resolved.group.name },
       ...{ requestId: exchange.requestId, userId: exchange.actor.userId, meta: params?._meta },
     })
-    const sent = traced(toolParams(params ?? {}, target), trace)
+    const sent = traced(shaped, trace)
     const finish = (reply: UpstreamReply): Outcome => {
       const endedMs = this.#parts.now()
       const outcome = withStructure(target, reply, this.#parts.forwarder.outcome(routed, target.member, reply))
@@ -272,24 +288,11 @@ export class Router {
     return this.#parts.tasks.call(routed, target, sent, finish)
   }
 
-  #unknownName({ exchange, scope }: Routed, kind: 'tool' | 'prompt', name: string): HubError {
-    const { tools, prompts } = scope.catalogFor(exchange.capabilities)
-    const known = kind === 'tool' ? [...tools].filter(([, { item }]) => !item?.onlyFor) : prompts
-    if (kind === 'tool' && scope.catalogFor(EVERY_CAPABILITY).tools.has(name)) return needsAsking(name)
-    const near = this.#parts.refusals.exhausted(exchange.actor.userId)
-      ? []
-      : suggestNames(
-          name,
-          Array.from(known, ([one]) => one),
-        )
-    return new HubError(`${kind}_not_found`, `There is no ${kind} "${name.slice(0, 64)}" here`, meantHint(near))
-  }
-
   #getPrompt(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const name = params?.name
     if (typeof name !== 'string') throw invalid('prompts/get needs "name", the name of a prompt')
     const target = routed.scope.prompt(name)
-    if (!target) throw this.#unknownName(routed, 'prompt', name)
+    if (!target) throw unknownName(this.#parts.refusals, routed, 'prompt', name)
     return this.#forwardPlain(routed, target, { ...withoutNullArguments(params ?? {}), name: sentName(target) })
   }
 
@@ -332,15 +335,4 @@ export class Router {
     if (resultLimitBytes === undefined || truncatedLater || outcome.kind !== 'result') return outcome
     return shortened(exchange, scope, target, outcome, resultLimitBytes)
   }
-}
-
-function isListed(scope: Scope, { method, capabilities }: Exchange, params: JsonObject | undefined): boolean {
-  const name = params?.name
-  if (typeof name !== 'string') return false
-  const catalog = scope.catalogFor(capabilities)
-  return (method === 'tools/call' && catalog.tools.has(name)) || (method === 'prompts/get' && catalog.prompts.has(name))
-}
-
-function approvalRequired(name: string): HubError {
-  return new HubError('approval_required', `The tool "${name}" changed, and waits for the approval of its owner`)
 }

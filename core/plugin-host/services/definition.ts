@@ -25,6 +25,7 @@ export function checkDefinition(definition: Definition, isBundled = false): void
   wanted('migrations', Object.keys(migrations), NAMES.migrations)
   wanted('errors', Object.keys(errors), new RegExp(isBundled ? '^[a-z][a-z0-9_]{2,64}$' : `^${word}_[a-z0-9_]{1,64}$`))
   wanted('claims', definition.claims ?? [], isBundled ? /^\/[^*]*\*?$/ : /^(?!)/)
+  wanted('unavailable', definition.unavailable ? [definition.unavailable.code] : [], isBundled ? /./ : /^(?!)/)
   wanted('systemSettings', definition.systemSettings ?? [], isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
   wanted('programs', Object.keys(definition.programs ?? {}), isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
   wanted('events', Object.keys(events), new RegExp(`^${word}\\.[a-z0-9_]{1,64}$`))

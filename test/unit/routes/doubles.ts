@@ -216,7 +216,6 @@ export class World {
         remove: () => Promise.reject(new Error('not asked for')),
       },
       logStore: () => undefined,
-      sealer: createSealer([new Uint8Array(32)]),
       logging: { levels: new LogLevels('info'), sinks: () => [] },
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
       clientConfigs: bundledClients,
