@@ -107,6 +107,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'core/mcp': [
     ['rpc'],
     ['scope'],
+    ['filters'],
     ['call'],
     ['legacy'],
     ['inner'],

@@ -10,6 +10,7 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'toolRanker',
   'importSource',
   'callTracer',
+  'contentFilter',
   'tokenVerifier',
   'challenge',
   'secondFactor',
