@@ -212,6 +212,8 @@ export const HELD_ELSEWHERE: readonly string[] = [
 export const HARMLESS: readonly string[] = [
   'DELETE /api/oauth/grants/{id}',
   'DELETE /api/connections/{id}',
+  'PUT /api/servers/{ref}/guards',
+  'PUT /api/groups/{ref}/guards',
   ...[
     'second-factor',
     'reauth',

@@ -205,6 +205,8 @@ export const STORING_NOTHING: Readonly<Record<string, string>> = {
   'POST /api/servers/{ref}/connect': 'memory: one sign-in under way for each server, 50 for a user, ten minutes',
   'POST /api/connections/finish': 'credentialsPerUser',
   'PUT /api/servers/{ref}/connections/me': 'credentialsPerUser',
+  'PUT /api/servers/{ref}/guards': 'one row for each server, of at most 16,384 characters',
+  'PUT /api/groups/{ref}/guards': 'one row for each group, of at most 16,384 characters',
   'POST /api/oauth/decisions': 'grantsPerUser; a row of each decision is kept for ten minutes',
   'POST /api/auth/second-factor': 'sign-ins as with a password',
   'POST /api/auth/providers/{id}/start': 'nothing: the address has what has begun',

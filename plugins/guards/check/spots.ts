@@ -60,15 +60,15 @@ export function inspect(text: string, rules: readonly Compiled[], options: Look)
 
 /** Adds what is found in one piece of a text, which begins at `from`. */
 function findIn(piece: string, from: number, rules: readonly Compiled[], { of, name }: Look, spots: Spot[]): void {
+  const finders = rules.flatMap((compiled, rule) => of(compiled).map(find => ({ rule, find })))
   for (const layer of layersOf(piece))
-    for (const [rule, compiled] of rules.entries())
-      for (const find of of(compiled))
-        for (const found of find(layer.text, name)) {
-          const { start, end } = placeIn(layer, found)
-          // The piece before has a place at the beginning whole, with what is in front of it.
-          if (end > start && (from === 0 || start > 0))
-            spots.push({ ...found, rule, start: from + start, end: from + end })
-        }
+    for (const { rule, find } of finders)
+      for (const found of find(layer.text, name)) {
+        const { start, end } = placeIn(layer, found)
+        // The piece before has a place at the beginning whole, with what is in front of it.
+        if (end > start && (from === 0 || start > 0))
+          spots.push({ ...found, rule, start: from + start, end: from + end })
+      }
 }
 
 /** The place in the text that was written. */
