@@ -174,6 +174,16 @@ const PLACES: readonly PlaceDefinition[] = [
     load: () => import('../pages/consent/page.ts'),
   },
   {
+    id: 'guards',
+    paths: ['/guards'],
+    title: () => t('Content rules'),
+    icon: 'shield',
+    rail: 'watch',
+    ofPlugin: true,
+    element: 'pb-page-guards',
+    load: () => import('../pages/guards/page.ts'),
+  },
+  {
     id: 'connections',
     paths: ['/connections'],
     title: () => t('Sign-ins at servers'),

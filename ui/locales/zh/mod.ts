@@ -9,6 +9,7 @@ import { editor } from './editor.ts'
 import { figures } from './figures.ts'
 import { group } from './group.ts'
 import { groups } from './groups.ts'
+import { guards } from './guards.ts'
 import { logs } from './logs.ts'
 import { market } from './market.ts'
 import { monitoring } from './monitoring.ts'
@@ -43,6 +44,7 @@ export const templates: Record<string, string> = {
   ...figures,
   ...group,
   ...groups,
+  ...guards,
   ...keys,
   ...logs,
   ...market,
