@@ -30,6 +30,7 @@ class PbPageGuards extends PbPage {
   }
   declare edited: EditedRule | undefined
   declare sampled: { readonly place: GuardPlace; readonly rule: string } | undefined
+  #fresh: EditedRule | undefined
   readonly #rules = new Resource<readonly GuardedPlace[]>(this, {
     read: async signal => {
       const { items } = await guardsApi.own(signal)
@@ -60,20 +61,28 @@ class PbPageGuards extends PbPage {
 
   override actions(): unknown {
     const isOff = !live.reachable || (this.#places.data?.length ?? 0) === 0
-    return html`<button type="button" class="btn pri" ?disabled=${isOff} @click=${() => {
-      this.edited = { place: undefined }
-    }}>${icon('plus')}${t('New rule')}</button>`
+    return html`<button type="button" class="btn pri" ?disabled=${isOff} @click=${() => this.setView({ drawer: 'new' }, { push: true })}>${icon('plus')}${t('New rule')}</button>`
   }
 
   override content(): unknown {
     return html`<p class="lede">${t('Rules about what passes between callers and servers: they find keys, personal data, patterns and addresses, and observe, mask or refuse them. All rules of the hub, the group and the server apply.')}</p>${show(
       this.#rules,
       places => (places.every(({ rules }) => rules.length === 0) ? none() : places.map(place => this.#place(place))),
-    )}<pb-guard-form .edited=${this.edited} .places=${this.#places.data ?? []} @pb-saved=${() => void this.#rules.reload()} @pb-close=${() => {
+    )}<pb-guard-form .edited=${this.#edited} .places=${this.#places.data ?? []} @pb-saved=${() => void this.#rules.reload()} @pb-close=${() => {
       this.edited = undefined
+      this.setView({ drawer: undefined, of: undefined })
     }}></pb-guard-form><pb-guard-samples .place=${this.sampled?.place} .rule=${this.sampled?.rule} @pb-close=${() => {
       this.sampled = undefined
     }}></pb-guard-samples>`
+  }
+
+  /** A new rule by the address, or the one that is edited. */
+  get #edited(): EditedRule | undefined {
+    if (this.view('drawer') !== 'new' || !this.#places.data) return this.edited
+    const of = this.view('of')
+    const place = of === undefined ? undefined : this.#places.data.find(({ kind, ref }) => `${kind}:${ref}` === of)
+    if (this.#fresh?.place !== place || !this.#fresh) this.#fresh = { place }
+    return this.#fresh
   }
 
   #place(place: GuardedPlace): unknown {

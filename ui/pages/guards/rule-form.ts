@@ -130,7 +130,7 @@ type Choice = readonly [value: string, word: string, hint: string | undefined]
 function radios(name: string, legend: string, chosen: string, choices: readonly Choice[]): unknown {
   return html`<fieldset class="field"><legend class="lbl">${legend}</legend>${choices.map(
     ([value, word, hint]) =>
-      html`<label class="chk top"><input type="radio" name=${name} value=${value} .checked=${value === chosen}><span>${word}${hint === undefined ? nothing : html`<span class="cellsub">${hint}</span>`}</span></label>`,
+      html`<label class="chk"><input type="radio" name=${name} value=${value} .checked=${value === chosen}><span>${word}${hint === undefined ? nothing : html`<span class="cellsub">${hint}</span>`}</span></label>`,
   )}</fieldset>`
 }
 
@@ -138,8 +138,8 @@ function matchFields(match: GuardMatch | undefined): unknown {
   const { secrets, personal, pattern = [], domains = [] } = match ?? { secrets: true as const }
   const patterns = typeof pattern === 'string' ? [pattern] : pattern
   return html`<fieldset class="field"><legend class="lbl">${t('Finds')}</legend>
-      <label class="chk top"><input type="checkbox" name="secrets" .checked=${secrets !== undefined}><span>${t('Keys and tokens')}<span class="cellsub">${t('Of well-known forms, by their checksums where they have them.')}</span></span></label>
-      <label class="chk top"><input type="checkbox" name="personal" .checked=${personal !== undefined}><span>${t('Personal data')}<span class="cellsub">${t('E-mail, phone, cards, IBAN, Chinese identity numbers.')}</span></span></label></fieldset>
+      <label class="chk"><input type="checkbox" name="secrets" .checked=${secrets !== undefined}><span>${t('Keys and tokens')}<span class="cellsub">${t('Of well-known forms, by their checksums where they have them.')}</span></span></label>
+      <label class="chk"><input type="checkbox" name="personal" .checked=${personal !== undefined}><span>${t('Personal data')}<span class="cellsub">${t('E-mail, phone, cards, IBAN, Chinese identity numbers.')}</span></span></label></fieldset>
     <div class="field"><label for="guard-pattern">${t('Patterns')}</label><textarea id="guard-pattern" name="pattern" class="in mono" rows="3" .value=${patterns.join('\n')}></textarea><p class="hint">${t('One a line, in any case. * stands for any characters of a line, ? for one, # for a digit.')}</p></div>
     <div class="field"><label for="guard-domains">${t('Allowed hosts')}</label><textarea id="guard-domains" name="domains" class="in mono" rows="2" .value=${domains.join('\n')}></textarea><p class="hint">${t('One a line, such as example.com or *.example.com. Addresses of all other hosts are found.')}</p></div>`
 }

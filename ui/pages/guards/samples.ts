@@ -39,9 +39,9 @@ customElements.define('pb-guard-samples', PbGuardSamples)
 function list(items: readonly GuardSample[]): unknown {
   return html`<p class="q s">${t('What was there is not kept: only its kind, its place and its length.')}</p><ul class="list">${items.map(
     ({ at, on, server, tool, action, path, kind, length, host }) =>
-      html`<li class="stack"><span class="row wrap"><code>${kind}</code><span class="tag line">${actionWord(action)}</span><span class="q s"><pb-time .at=${at}></pb-time></span></span>
+      html`<li><div class="stack grow"><span class="row wrap"><code>${kind}</code><span class="tag line">${actionWord(action)}</span><span class="q s"><pb-time .at=${at}></pb-time></span></span>
         <span class="s">${onWord(on)} · <span class="nm">${server}</span>${tool === undefined ? nothing : html` <code>${tool}</code>`}</span>
-        <span class="s mono">${path}${length > 0 ? html` <span class="q">${t('{n} characters', { n: length })}</span>` : nothing}${host === undefined ? nothing : html` ${host}`}</span></li>`,
+        <span class="s mono">${path}${length > 0 ? html` <span class="q">${t('{n} characters', { n: length })}</span>` : nothing}${host === undefined ? nothing : html` ${host}`}</span></div></li>`,
   )}</ul>`
 }
 
