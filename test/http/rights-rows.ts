@@ -213,6 +213,8 @@ export const HARMLESS: readonly string[] = [
   'DELETE /api/oauth/grants/{id}',
   'DELETE /api/connections/{id}',
   ...['servers/{ref}', 'groups/{ref}', 'keys/{id}', 'grants/{id}'].map(path => `PUT /api/${path}/quota`),
+  'PUT /api/servers/{ref}/guards',
+  'PUT /api/groups/{ref}/guards',
   ...[
     'second-factor',
     'reauth',

@@ -59,6 +59,8 @@ const BOUNDED: Readonly<Record<string, { readonly rows: number; readonly rowByte
   plugin_sign_in__recovery_codes: { rows: 10, rowBytes: KIB },
   plugin_sign_in__identities: { rows: 20, rowBytes: 4 * KIB },
   plugin_sign_in__tickets: { rows: 20, rowBytes: KIB },
+  plugin_guards__rule_set: { rows: LIMITS.serversPerUser + LIMITS.groupsPerUser, rowBytes: 64 * KIB },
+  plugin_guards__migration: { rows: 100, rowBytes: KIB },
   plugin_bundles__migration: { rows: 100, rowBytes: KIB },
   plugin_sign_in__migration: { rows: 100, rowBytes: KIB },
   // Only administrators and the hub write these.

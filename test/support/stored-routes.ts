@@ -215,6 +215,8 @@ export const STORING_NOTHING: Readonly<Record<string, string>> = {
   'PUT /api/keys/{id}/quota': 'quotasPerUser',
   'PUT /api/grants/{id}/quota': 'quotasPerUser',
   'PUT /api/admin/users/{name}/quota': 'one row of the user',
+  'PUT /api/servers/{ref}/guards': 'one row for each server, of at most 16,384 characters',
+  'PUT /api/groups/{ref}/guards': 'one row for each group, of at most 16,384 characters',
   'POST /api/oauth/decisions': 'grantsPerUser; a row of each decision is kept for ten minutes',
   'POST /api/auth/second-factor': 'sign-ins as with a password',
   'POST /api/auth/providers/{id}/start': 'nothing: the address has what has begun',
