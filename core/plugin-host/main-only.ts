@@ -17,6 +17,7 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'bridge',
   'serverTemplates',
   'programSource',
+  'serverFields',
   'limitUse',
   'builtPage',
   'notificationChannel',
