@@ -64,6 +64,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['text'],
     ['*'],
     ['json', 'log'],
+    ['groups'],
     ['server', 'tools', 'alerts', 'templates'],
     ['dashboards'],
     ['group-fields'],

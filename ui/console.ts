@@ -43,6 +43,7 @@ export { PbTime } from './components/time.ts'
 export { toast } from './components/toast.ts'
 export {
   formatBytes,
+  formatClock,
   formatCount,
   formatDate,
   formatDateTime,

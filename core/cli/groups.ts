@@ -5,9 +5,9 @@ import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
 
 /** The text of `patchbay groups --help`. */
-export const help = `patchbay groups list [--all | --visible] [--json]
+export const help = `patchbay groups list [--all | --visible] [--tag word]... [--json]
 patchbay groups show <group>
-patchbay groups create <name> [server...] [--description text] [--public] [--json]
+patchbay groups create <name> [server...] [--description text] [--instructions text] [--tag word]... [--public] [--json]
 patchbay groups remove <group>
 
 A group is served to MCP clients at /mcp/{group}. Groups and servers are named by their name, your own first, or as
@@ -25,15 +25,20 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   return remove(rest, io)
 }
 
+const TAGS = { tag: { type: 'string', multiple: true } } as const
+const TEXTS = { description: { type: 'string' }, instructions: { type: 'string' } } as const
+
 const path = (ref: string) => `/api/groups/${encodeURIComponent(ref)}`
 
 async function list(argv: readonly string[], io: CommandIo): Promise<number> {
   const { values } = readArguments(argv, {
-    options: { ...OUTPUT, all: { type: 'boolean' }, visible: { type: 'boolean' } },
+    options: { ...OUTPUT, ...TAGS, all: { type: 'boolean' }, visible: { type: 'boolean' } },
     positionals: [],
   })
   const scope = values.all ? 'all' : values.visible ? 'visible' : 'mine'
-  const groups = await (await HubClient.connect(io)).list(`/api/groups?scope=${scope}`)
+  const query = new URLSearchParams({ scope })
+  for (const tag of values.tag ?? []) query.append('tag', tag)
+  const groups = await (await HubClient.connect(io)).list(`/api/groups?${query}`)
   if (values.json) printJson(io, groups)
   else printTable(io, ['GROUP', 'SERVERS', 'ONLINE', 'TOOLS', 'ENDPOINT'], groups.map(row))
   return 0
@@ -53,7 +58,7 @@ async function show(argv: readonly string[], io: CommandIo): Promise<number> {
 
 async function create(argv: readonly string[], io: CommandIo): Promise<number> {
   const { values, positionals } = readArguments(argv, {
-    options: { ...OUTPUT, description: { type: 'string' }, public: { type: 'boolean' } },
+    options: { ...OUTPUT, ...TAGS, ...TEXTS, public: { type: 'boolean' } },
     positionals: ['name', '[server...]'],
   })
   const [name = '', ...members] = positionals
@@ -61,6 +66,8 @@ async function create(argv: readonly string[], io: CommandIo): Promise<number> {
     name,
     members,
     ...(values.description === undefined ? {} : { description: values.description }),
+    ...(values.instructions === undefined ? {} : { instructions: values.instructions }),
+    ...(values.tag === undefined ? {} : { tags: values.tag }),
     ...(values.public ? { visibility: 'public' } : {}),
   })
   if (values.json) printJson(io, group)

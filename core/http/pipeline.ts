@@ -284,7 +284,7 @@ function readQuery(route: RunnableRoute, request: Request, errors: FieldError[])
   if (route.anyQuery) return {}
   const { query } = targetOf(request.url)
   const given = query === '' ? {} : queryObject(query)
-  const problems = queryProblems(query, given)
+  const problems = queryProblems(query, given, route.query)
   errors.push(...problems)
   if (problems.length > 0) return {}
   if (route.query) return read(route.query, given, 'query', errors)

@@ -15,6 +15,7 @@ import marketRegistry from '../../plugins/market-registry/plugin.ts'
 import oauthClient from '../../plugins/oauth-client/plugin.ts'
 import oauthServer from '../../plugins/oauth-server/plugin.ts'
 import otlp from '../../plugins/otlp/plugin.ts'
+import quotas from '../../plugins/quotas/plugin.ts'
 import rankEmbeddings from '../../plugins/rank-embeddings/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
 import signIn from '../../plugins/sign-in/plugin.ts'
@@ -73,6 +74,7 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   oauthServer,
   oauthClient,
   signIn,
+  quotas,
 ]
 
 /** Settings of the hub that plugins read at each use, so that a change holds at once. */

@@ -132,6 +132,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => closeRegistry(room, log))
   const { registry } = room
+  await room.load()
   const { config, sources, written, warnings } = loaded.withStored(await registry.settings.allSystem())
   for (const warning of warnings) log.warn(warning)
   stdioPolicy = config.stdioPolicy

@@ -6,6 +6,7 @@ import type { PluginLogger } from '../contract/plugin.ts'
 import type { McpMiddleware } from '../contract/points.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
 import type { BytesInFlight } from '../domain/byte-account.ts'
+import { includesRole } from '../domain/ownership.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Challenge } from '../features/credentials.ts'
 import type { CallGate } from '../features/gates.ts'
@@ -190,7 +191,8 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     },
     async groupView(actor, group, servers) {
       await Promise.all(servers.map(({ id }) => upstreams.callerLists(id, actor.userId)))
-      return groupView(actor, toResolvedScope({ group, servers }, NO_HEADERS), upstreams, toolSets)
+      const resolved = toResolvedScope({ group, servers }, NO_HEADERS)
+      return groupView(actor, resolved, { upstreams, toolSets, seesWhole: seesWhole(deps.registry) })
     },
     async drain(timeoutMs) {
       drained = true
@@ -224,6 +226,10 @@ function emitSessionEvents(sessions: SessionTable, bus: EventBus): void {
   )
 }
 
+function seesWhole({ shares }: Pick<Registry, 'shares'>) {
+  return (actor: UserActor, server: ServerRecord): boolean => includesRole(shares.roleOf(actor, server), 'see')
+}
+
 interface CallParts {
   readonly now: () => number
   readonly scopes: ScopeTable
@@ -238,6 +244,7 @@ function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table }: Call
   const directCalls = new DirectCalls(deps.registry.servers, deps.bus)
   const forwarder = new Forwarder({
     upstreams: deps.upstreams,
+    seesWhole: seesWhole(deps.registry),
     refresh: scope => (scope.path === '' ? directCalls.refresh(scope) : scopes.settle(scope)),
     sharedNotice: (serverId, sessionId, method, params) => fanout.notice(serverId, sessionId, method, params),
     pageVisitId: (sessionId, serverId) => fanout.pageVisitId(sessionId, serverId),

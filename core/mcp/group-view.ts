@@ -1,6 +1,6 @@
 import type { Upstreams } from '../connections/api.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { UserActor } from '../contract/records.ts'
+import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { parseExact } from '../domain/json/exact-json.ts'
 import { pieceOf } from '../domain/piece.ts'
 import { aboutTokens } from '../domain/tools/about-tokens.ts'
@@ -11,11 +11,21 @@ import { mergeCatalogs } from './scope/merge.ts'
 import { listsFor, type ResolvedScope } from './scope/scope-types.ts'
 import type { ToolSets } from './scope/tool-sets.ts'
 
+interface ViewParts {
+  readonly upstreams: Upstreams
+  readonly toolSets: ToolSets
+  readonly seesWhole: (actor: UserActor, server: ServerRecord) => boolean
+}
+
 /**
  * The offer of a group, from the stored catalogues: an offline member counts as last seen, so that an editor of the group sees
- * all of it. Warnings about a server's lists are shown to those who may edit the server.
+ * all of it. Warnings about a server's lists are shown to users with the role `see`.
  */
-export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Upstreams, toolSets: ToolSets): GroupView {
+export function groupView(
+  actor: UserActor,
+  scope: ResolvedScope,
+  { upstreams, toolSets, seesWhole }: ViewParts,
+): GroupView {
   const states = scope.members.map(member => ({
     member,
     ...listsFor(upstreams, member.server, actor.userId),
@@ -33,6 +43,6 @@ export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Ups
     tools: (offset, limit) => pieceOf(ofServers, offset, limit, item => item.characters).map(toolJson),
     counts: { tools: ofServers.length, ...merged.counts },
     tokens: aboutTokens(quarters),
-    warnings: groupWarnings(actor, scope, merged, upstreams),
+    warnings: groupWarnings(actor, scope, merged, { upstreams, seesWhole }),
   }
 }

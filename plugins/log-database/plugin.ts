@@ -41,6 +41,7 @@ function offer(context: PluginContext<undefined>, store: LogStore): void {
   const { routes, servers, people, registry, sealing } = context
   const deps = { store, servers, people, registry, sealing }
   context.contribute('logStore', 'database', store)
+  context.contribute('builtPage', 'logs', { access: 'user' })
   addSearchRoutes(routes, deps)
   addAggregationRoutes(routes, deps)
   addActivityRoute(routes, deps)

@@ -14,7 +14,7 @@ import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './disc
 import { MetadataRefusals } from './discovery/metadata-refusals.ts'
 import { fetchAround } from './discovery/reach.ts'
 import type { LIMITS } from './limits.ts'
-import { type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
+import { isByPerson, type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
 import { Clients, type IssuerClient } from './tokens/clients.ts'
 import { Exchanges } from './tokens/exchange.ts'
 import { newProofKey } from './tokens/proof-key.ts'
@@ -95,7 +95,7 @@ export class Broker implements CredentialSource {
     if (credential.version > used.version) return this.#brought(credential)
     await this.#requireSameIssuer(server, url, oauth, credential)
     const isFresh = this.refresher.sinceMs(credential) < FRESH_MS
-    if (oauth.grant !== 'code') {
+    if (!isByPerson(oauth)) {
       // Nobody can sign in there: the refusal stands, and the server is tried again some minutes later.
       if (isFresh) return undefined
       return this.#brought(await this.#acquire(server, oauth, holder, credential))
@@ -142,7 +142,7 @@ export class Broker implements CredentialSource {
 
   async #valid(server: CredentialTarget, oauth: ServerOauth, userId: string): Promise<Credential> {
     const credential = await this.store.find(userId, server.id)
-    const isClient = oauth.grant !== 'code'
+    const isClient = !isByPerson(oauth)
     if (credential?.state !== 'active') {
       if (isClient) return this.#acquire(server, oauth, userId, credential)
       if (credential?.state === 'issuer_changed') throw this.#issuerChanged(server)
@@ -229,10 +229,10 @@ export class Broker implements CredentialSource {
   async #requireSameIssuer(
     server: CredentialTarget,
     url: URL,
-    { issuer, grant }: ServerOauth,
+    oauth: ServerOauth,
     credential: Credential,
   ): Promise<void> {
-    if (issuer !== undefined || grant !== 'code') return
+    if (oauth.issuer !== undefined || !isByPerson(oauth)) return
     const fetch = fetchAround(this.#context, server)
     const named = await issuersNow(this.#context, fetch, url, this.challengeOf(server.id) ?? {})
     if (!named || named.some(one => isSameIssuer(credential.issuer, one))) return

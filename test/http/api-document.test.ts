@@ -192,6 +192,7 @@ describe('every schema', () => {
     await admin.ok('POST', `${monitoring}/test-alert`, { rule: 'echo', send: true })
     const made = await admin.ok('POST', '/api/keys', { label: 'k', scopes: ['api', { group: 'g' }] })
     expect(made.secret).toStartWith('pb_')
+    const { id: keyId } = await admin.ok('POST', '/api/keys', { label: 'quota', scopes: ['mcp'] })
     const { bundleId } = (await sendBundle(admin, await packed(MANIFEST, { 'server/index.js': '' }))).json
     let checked = 0
     for (const { name, path, method, operation } of operations) {
@@ -200,6 +201,7 @@ describe('every schema', () => {
       const filled = path
         .replace('{ref}', path.includes('/groups/') ? 'g' : 'echo')
         .replace('{name}', 'admin')
+        .replace('/keys/{id}/quota', `/keys/${keyId}/quota`)
         .replace('/bundles/{id}', `/bundles/${bundleId}`)
         .replace('/connections/servers/{id}', `/connections/servers/${serverId}`)
         .replace('/templates/{id}', '/templates/bundled:memory')

@@ -46,6 +46,10 @@ const BOUNDED: Readonly<Record<string, { readonly rows: number; readonly rowByte
   // One limit for all users together.
   plugin_oauth_client__registration: { rows: 1_000, rowBytes: 128 * KIB },
   plugin_oauth_client__migration: { rows: 100, rowBytes: KIB },
+  plugin_quotas__plan: { rows: 200 + LIMITS.serversPerUser * 100, rowBytes: KIB },
+  plugin_quotas__counter: { rows: 200 + LIMITS.serversPerUser * 100, rowBytes: KIB },
+  plugin_quotas__usage: { rows: 31 * 100, rowBytes: KIB },
+  plugin_quotas__migration: { rows: 100, rowBytes: KIB },
   plugin_oauth_server__grants: { rows: 100, rowBytes: 8 * KIB },
   plugin_oauth_server__codes: { rows: 100, rowBytes: KIB },
   plugin_oauth_server__decisions: { rows: 10_000, rowBytes: KIB },

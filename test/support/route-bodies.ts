@@ -240,6 +240,11 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
     growth('many values', [50, 9_000], n => ({ values: Object.fromEntries(many(n, at => [`v${at}`, 'x'])) })),
     growth('a long value', [8_000, 900_000], n => ({ values: { key: 'x'.repeat(n) } })),
   ],
+  'PUT /api/servers/{ref}/quota': [
+    growth('many tools', [50, 9_000], n => ({
+      tools: Object.fromEntries(many(n, at => [`t${at}`, { perDay: 1 }])),
+    })),
+  ],
   'POST /api/connections/finish': [
     growth('a long address', [8_000, 900_000], n => ({
       url: `https://hub.example/oauth/callback?state=${'s'.repeat(n)}`,

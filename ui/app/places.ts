@@ -63,16 +63,6 @@ const OWN: readonly PlaceDefinition[] = [
     load: () => import('../pages/group/page.ts'),
   },
   {
-    id: 'logs',
-    paths: ['/logs'],
-    title: () => t('Logs'),
-    icon: 'scroll-text',
-    rail: 'watch',
-    key: 'l',
-    element: 'pb-page-logs',
-    load: () => import('../pages/logs/page.ts'),
-  },
-  {
     id: 'monitoring',
     paths: ['/monitoring'],
     title: () => t('Monitoring'),

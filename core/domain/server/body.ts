@@ -166,6 +166,7 @@ export function serverBodyOf(settings: ServerSettings): JsonObject {
   return {
     name: settings.name,
     ...(settings.description === undefined ? {} : { description: settings.description }),
+    ...(settings.tags === undefined ? {} : { tags: [...settings.tags] }),
     transport: settings.transport,
     ...settings.config,
     timeout: settings.timeoutMs,

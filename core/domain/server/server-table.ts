@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../contract/json.ts'
+import { readTags, TAGS_SCHEMA } from '../groups/tags.ts'
 import { schemasOf } from '../json/field-table.ts'
 import { type Fields, STRING_BYTES } from '../json/fields.ts'
 import { checkName, isNameProblem, NAME_CHARACTERS } from '../names.ts'
@@ -58,6 +59,10 @@ export const SERVER_TABLE = {
   description: {
     schema: { ...TEXT, description: 'What the server is for, as people and the smart group read it.' },
     read: (fields: Fields) => fields.text('description'),
+  },
+  tags: {
+    schema: { ...TAGS_SCHEMA, description: 'Words by which people and rules find the server; letter case is ignored.' },
+    read: readTags,
   },
   variables: {
     schema: {

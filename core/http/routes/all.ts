@@ -39,6 +39,8 @@ import { type ServerImportDeps, serverImportRoutes } from './servers/server-impo
 import { type ToolCallDeps, toolCallRoutes } from './servers/server-tool-call.ts'
 import { serverToolRoutes } from './servers/server-tools.ts'
 import { serverRoutes } from './servers/servers.ts'
+import { shareRoutes } from './sharing/shares.ts'
+import { teamRoutes } from './sharing/teams.ts'
 import type { ServerViewDeps } from './views.ts'
 
 /** Dependencies of the resource routes. */
@@ -91,6 +93,8 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...serverToolRoutes(deps),
     ...toolCallRoutes(deps),
     ...groupRoutes(deps),
+    ...shareRoutes(deps),
+    ...teamRoutes(deps),
     ...settingsRoutes(deps),
     ...systemSettingsRoutes(deps),
     ...healthRoutes(deps),

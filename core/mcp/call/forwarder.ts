@@ -8,6 +8,7 @@ import type {
   Upstreams,
 } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
+import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { connectionKey } from '../../domain/session-scope.ts'
 import { asHubError, isPlainObject } from '../rpc/rpc.ts'
 import { accessLost } from '../scope/access-lost.ts'
@@ -34,8 +35,13 @@ export interface Routed {
   readonly held?: HeldRecord
 }
 
+/** True for a user with the role `see` for a server. */
+export type SeesWhole = (actor: UserActor, server: ServerRecord) => boolean
+
 interface ForwarderParts {
   readonly upstreams: Upstreams
+  /** True when the user has the role `see` for a server: it gets reasons of failures. */
+  readonly seesWhole: SeesWhole
   /** Resolves a scope again; it is gone afterwards if it resolves to nothing. Rejects when the store fails. */
   readonly refresh: (scope: Scope) => Promise<unknown>
   /**
@@ -146,7 +152,9 @@ export class Forwarder {
   }
 
   #failed(exchange: Exchange, { server }: ScopeMember, reply: Failed): Outcome {
-    const error = seenFailure(reply, exchange.actor, server, this.#parts.upstreams)
+    const { actor } = exchange
+    const reader = { userId: actor.userId, seesReason: this.#parts.seesWhole(actor, server) }
+    const error = seenFailure(reply, reader, server, this.#parts.upstreams)
     const visit = pageVisit(exchange, error, () => this.#parts.pageVisitId(exchange.session?.id, server.id))
     return visit ? { kind: 'error', error: visit } : { kind: 'failed', error }
   }

@@ -10,11 +10,12 @@ import type { Routed } from './forwarder.ts'
 export function middlewareContext(routed: Routed, params: JsonObject | undefined): McpContext {
   const { exchange, scope } = routed
   const { session, clientName, clientVersion, clientAddress, method } = exchange
-  const { id, name } = scope.resolved.group
+  const { id, name, tags = [] } = scope.resolved.group
   const target = targetOf(routed, params)
   return {
     path: scope.path,
     group: { id, name },
+    tags: { group: tags, server: target?.member.server.tags ?? [] },
     ...(session ? { session: session.id } : {}),
     client: {
       ...(clientName ? { name: clientName } : {}),

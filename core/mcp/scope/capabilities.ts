@@ -91,19 +91,24 @@ export function mergedServerInfo(scope: ResolvedScope, states: readonly MemberSt
   return { name: 'patchbay', title: scope.kind === 'all' ? 'Patchbay' : `Patchbay: ${scope.group.name}`, version }
 }
 
-/** For one server its own instructions; for several each under its member's title, at most 8 KiB together. */
+/**
+ * For one server its own instructions; for several each under its member's title, behind the group's own text or else its
+ * description. A view's come first. At most 8 KiB together.
+ */
 export function mergedInstructions(
   scope: ResolvedScope,
   { states, added, memberTools }: Pick<MergedCatalog, 'states' | 'added' | 'memberTools'>,
   leftOut: readonly string[] = [],
 ): string | undefined {
   const ofSet = added.instructions?.(memberInfos(states, memberTools))
-  if (ofSet !== undefined) return cutBytes(ofSet, MAX_INSTRUCTIONS)
+  const { instructions: own, description } = scope.group
+  if (ofSet !== undefined) return cutBytes(own ? `${ofSet}\n\n${own.text}` : ofSet, MAX_INSTRUCTIONS)
   if (scope.kind === 'server') return states[0]?.catalog?.instructions
   const sections = states
-    .filter(state => state.listed && state.catalog?.instructions)
+    .filter(state => own?.members !== 'instead' && state.listed && state.catalog?.instructions)
     .map(state => `## ${state.member.alias}\n${state.catalog?.instructions}`)
-  if (scope.group.description) sections.unshift(scope.group.description)
+  const first = own?.text ?? description
+  if (first) sections.unshift(first)
   sections.unshift(...leftOut)
   if (sections.length === 0) return undefined
   return cutBytes(sections.join('\n\n'), MAX_INSTRUCTIONS)

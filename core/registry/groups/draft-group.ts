@@ -3,6 +3,7 @@ import type { ParsedGroupBody } from '../../domain/group-body.ts'
 import { formatRef } from '../../domain/names.ts'
 import type { Reader } from '../../store/transact.ts'
 import type { WrittenGroup } from '../api.ts'
+import { type RegistryDeps, timestamp } from '../context.ts'
 import { chooseOwner } from '../owners.ts'
 import { serverRecord } from '../rows.ts'
 import { selectServers } from '../server-rows.ts'
@@ -10,14 +11,21 @@ import { findMembers, refuseLargeSelections } from './group-members.ts'
 import { usableMembers } from './usable-members.ts'
 
 /** Returns the group that a body would create, checked as for saving; nothing is written. */
-export async function draftGroup(db: Reader, actor: Actor, parsed: ParsedGroupBody, at: string): Promise<WrittenGroup> {
+export async function draftGroup(
+  db: Reader,
+  actor: Actor,
+  parsed: ParsedGroupBody,
+  deps: Pick<RegistryDeps, 'now' | 'shares'>,
+): Promise<WrittenGroup> {
+  const at = timestamp(deps)
+  const { shares } = deps
   const owner = await chooseOwner(db, actor, parsed.owner, undefined)
-  const found = await findMembers(db, owner, parsed.members)
+  const found = await findMembers(db, owner, parsed, shares)
   refuseLargeSelections(found)
   const ids = found.map(({ server_id }) => server_id)
   const rows = ids.length === 0 ? [] : await selectServers(db).where('server.id', 'in', ids).execute()
   const servers = new Map(rows.map(row => [row.id, serverRecord(row)]))
-  const members = found.flatMap(({ server_id, alias, tools, prompts, resources }): GroupMember[] => {
+  const members = found.flatMap(({ server_id, alias, tools, prompts, resources, selected_by }): GroupMember[] => {
     const server = servers.get(server_id)
     if (!server) return []
     return [
@@ -27,6 +35,7 @@ export async function draftGroup(db: Reader, actor: Actor, parsed: ParsedGroupBo
         tools: JSON.parse(tools) as GroupMember['tools'],
         prompts: JSON.parse(prompts) as GroupMember['prompts'],
         resources: JSON.parse(resources) as GroupMember['resources'],
+        ...(selected_by === null ? {} : { selectedBy: selected_by }),
       },
     ]
   })
@@ -35,5 +44,5 @@ export async function draftGroup(db: Reader, actor: Actor, parsed: ParsedGroupBo
     ...{ ...fields, members, id: '', ownerId: owner.id, ownerName: owner.name },
     ...({ origin: 'store', revision: 0, createdAt: at, updatedAt: at } as const),
   }
-  return { ...group, usable: await usableMembers(db, actor, group), lost: [] }
+  return { ...group, usable: await usableMembers(db, actor, group, shares), lost: [] }
 }

@@ -4,8 +4,11 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Actor } from '../../contract/records.ts'
 import { groupBodyOf, type ParsedGroupBody } from '../../domain/group-body.ts'
+import type { SelectorInput } from '../../domain/groups/selector.ts'
 import { canonical } from '../../domain/json/canonical-json.ts'
 import { formatRef, nameKey, quoteName } from '../../domain/names.ts'
+import type { SharedRoles } from '../../domain/ownership.ts'
+import type { GroupSelector } from '../../features/groups.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
 import type { GroupTable } from '../../store/tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
@@ -70,7 +73,7 @@ export class GroupWriter {
     return this.#write(parsed.name, async (trx, after) => {
       const owner = await chooseOwner(trx, actor, parsed.owner, undefined)
       await checkGroupQuota(trx, owner)
-      const members = withPrefixes(await findMembers(trx, owner, parsed.members), parsed, formerPrefixes)
+      const members = withPrefixes(await findMembers(trx, owner, parsed, this.#deps.shares), parsed, formerPrefixes)
       refuseLargeSelections(members)
       await withinStoredBytes(trx, owner, async () => {
         await trx
@@ -86,7 +89,7 @@ export class GroupWriter {
       })
       const { row, members: rows } = await written(trx, id)
       after(() => emitGroupEvent(this.#deps, 'group.created', row))
-      return asWritten(trx, actor, groupRecord(row, rows, actor))
+      return this.#asWritten(trx, actor, { row, members: rows })
     })
   }
 
@@ -97,7 +100,7 @@ export class GroupWriter {
     // Writing the members again, even unchanged ones, clears the list of lost members.
     const noted = change.members !== undefined && (await this.#lost(row.id)).length > 0
     if (!noted && !differs(known, change)) {
-      return read(this.#deps.store, db => asWritten(db, actor, groupRecord(row, known.members, actor)))
+      return read(this.#deps.store, db => this.#asWritten(db, actor, known))
     }
     if (row.origin === 'file') await this.#writeFile(known, change)
     return this.#write(change.body.name, async (trx, after) => {
@@ -125,8 +128,13 @@ export class GroupWriter {
         if (lost) emitGroupEvent(this.#deps, 'group.removed', row, 'owner')
         emitGroupEvent(this.#deps, 'group.updated', now, seen)
       })
-      return asWritten(trx, actor, groupRecord(now, members, actor))
+      return this.#asWritten(trx, actor, { row: now, members })
     })
+  }
+
+  #asWritten(db: Reader, actor: Actor, { row, members }: KnownGroup): Promise<WrittenGroup> {
+    const { shares } = this.#deps
+    return asWritten(db, actor, groupRecord(row, members, actor, shares), shares)
   }
 
   #lost(groupId: string): Promise<string[]> {
@@ -141,7 +149,10 @@ export class GroupWriter {
       const gone = await trx.deleteFrom('server_group').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('group', ref)
       await trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', '=', row.id).execute()
-      after(() => emitGroupEvent(this.#deps, 'group.removed', row))
+      after(() => {
+        this.#deps.shares.forgetThing(row.id)
+        emitGroupEvent(this.#deps, 'group.removed', row)
+      })
     })
   }
 
@@ -154,7 +165,7 @@ export class GroupWriter {
       const duplicates = await selectGroups(db).where('server_group.name_key', '=', nameKey(change.body.name)).execute()
       if (duplicates.some(duplicate => duplicate.owner_id === row.owner_id && duplicate.id !== row.id))
         throw nameTaken(change.body.name)
-      return fileBody(db, row, change)
+      return fileBody(db, row, change.members ?? members.map(asNewMember), change.body, this.#deps.shares)
     })
     // Unchanged members stay as in the file, which may have more than the store understood.
     const { members: changed, ...rest } = body
@@ -186,7 +197,8 @@ export class GroupWriter {
 /** The columns of a group that come from its body. */
 export function groupColumns(
   body: ParsedGroupBody,
-): Pick<GroupTable, 'name' | 'name_key' | 'description' | 'visibility' | 'naming' | 'result_limit_bytes'> {
+): Omit<GroupTable, 'id' | 'owner_id' | 'origin' | 'revision' | 'created_at' | 'updated_at'> {
+  const { instructions, tags, selector } = body
   return {
     name: body.name,
     name_key: nameKey(body.name),
@@ -194,6 +206,17 @@ export function groupColumns(
     visibility: body.visibility,
     naming: body.naming,
     result_limit_bytes: body.resultLimitBytes ?? null,
+    instructions: instructions ? JSON.stringify(instructions) : null,
+    tags: tags ? JSON.stringify(tags) : null,
+    selector: selector ? JSON.stringify(selectorOf(selector)) : null,
+  }
+}
+
+function selectorOf({ argument, description, default: preset }: SelectorInput): GroupSelector {
+  return {
+    argument,
+    ...(description === undefined ? {} : { description }),
+    ...(preset === undefined ? {} : { default: preset }),
   }
 }
 
@@ -213,13 +236,18 @@ function canonicalMembers(members: readonly NewMember[]): string {
 }
 
 /** The body for the settings file: servers of the group's owner by their plain names. */
-async function fileBody(db: Reader, row: GroupRow, change: GroupChange): Promise<JsonObject> {
-  const members = change.members ?? []
+async function fileBody(
+  db: Reader,
+  row: GroupRow,
+  members: readonly NewMember[],
+  body: ParsedGroupBody,
+  shares: SharedRoles,
+): Promise<JsonObject> {
   const ids = members.map(member => member.server_id)
   const servers = ids.length === 0 ? [] : await selectServers(db).where('server.id', 'in', ids).execute()
   const byId = new Map(servers.map(server => [server.id, server]))
   const record = groupRecord(
-    { ...row, ...groupColumns(change.body) },
+    { ...row, ...groupColumns(body) },
     members.flatMap((member, position) => {
       const server = byId.get(member.server_id)
       if (!server) return []
@@ -239,6 +267,7 @@ async function fileBody(db: Reader, row: GroupRow, change: GroupChange): Promise
       ]
     }),
     { kind: 'system', purpose: 'settings file' },
+    shares,
   )
   return groupBodyOf({
     ...record,

@@ -199,7 +199,7 @@ async function removeAll(
   const ids = servers.map(row => row.id)
   const own = new Set(groups.map(row => row.id))
   const others = (await groupsWith(trx, ids)).filter(group => !own.has(group.id))
-  await rememberLostMembers(trx, ids, timestamp(deps))
+  await rememberLostMembers(trx, ids, { at: timestamp(deps), shares: deps.shares })
   if (groups.length > 0)
     await trx
       .deleteFrom('server_group')

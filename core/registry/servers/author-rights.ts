@@ -6,7 +6,17 @@ import type { Owner } from '../owners.ts'
 
 /** Fields whose change needs no new connection or process. */
 const HARMLESS: ReadonlySet<string> = new Set([
-  ...['name', 'description', 'visibility', 'enabled', 'timeout', 'maxTimeout', 'maxResultBytes', 'passthroughHeaders'],
+  ...[
+    'name',
+    'description',
+    'tags',
+    'visibility',
+    'enabled',
+    'timeout',
+    'maxTimeout',
+    'maxResultBytes',
+    'passthroughHeaders',
+  ],
   ...['startTimeout', 'tools', 'toolsDefault', 'prompts', 'resources', 'definitionPolicy', 'outputSchemas', 'logging'],
 ])
 

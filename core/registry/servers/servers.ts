@@ -4,13 +4,12 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { Actor, ServerRecord } from '../../contract/records.ts'
 import { nameKey } from '../../domain/names.ts'
 import { nextTurn } from '../../domain/next-turn.ts'
-import { canSee } from '../../domain/ownership.ts'
+import { roleFor } from '../../domain/ownership.ts'
 import { flattenServerBody, serverBodyOf, serverInvalid } from '../../domain/server/body.ts'
 import { storedDocument, withInlineDocument } from '../../domain/server/openapi.ts'
 import { cappedRights } from '../../domain/server/owner-rights.ts'
 import { fillVariables } from '../../domain/server/variables.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
-import { pauses } from '../../store/pauses.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { checkRevision, chooseRow, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type {
@@ -26,10 +25,9 @@ import type {
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { touchGroups } from '../groups/group-events.ts'
 import { rememberLostMembers } from '../groups/lost-members.ts'
-import { listedRows } from '../listed-rows.ts'
 import { chooseOwner, type Owner, rowOwner } from '../owners.ts'
 import { type ServerRow, serverColumns, serverRecord, storedOrigin } from '../rows.ts'
-import { groupsWith, serverRowById, serverRowsByIds, serverRowsByKey } from '../server-rows.ts'
+import { groupsWith, serverRowById, serverRowsByKey } from '../server-rows.ts'
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
 import { authorCap, reconfigures } from './author-rights.ts'
 import { checkedDraft } from './document-check.ts'
@@ -48,6 +46,7 @@ import {
   reviewRequired,
   settingsAwaitingReview,
 } from './held-rights.ts'
+import { listedServers } from './listed-servers.ts'
 import { serversRunning } from './program-uses.ts'
 import { checkSave } from './save-rights.ts'
 import { type Draft, refuseMovedServer, validateBody } from './server-draft.ts'
@@ -70,16 +69,8 @@ export class Servers implements ServerRegistry {
     this.#entries = new FileEntries(deps)
   }
 
-  async list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
-    const text = (row: ServerRow) => `${row.name}\n${serverRecord(row).description ?? ''}`
-    const source = { store: this.#deps.store, table: 'server', rowsOf: serverRowsByIds, text } as const
-    const records: ServerRecord[] = []
-    const pause = pauses()
-    for (const row of await listedRows(source, actor, query)) {
-      records.push(serverRecord(row))
-      await pause()
-    }
-    return records
+  list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
+    return listedServers(this.#deps, actor, query)
   }
 
   async resolve(actor: Actor, ref: Ref, right: Right): Promise<ServerRecord> {
@@ -88,7 +79,7 @@ export class Servers implements ServerRegistry {
 
   async byId(actor: Actor, id: string): Promise<ServerRecord | undefined> {
     const row = await read(this.#deps.store, db => serverRowById(db, id))
-    return row && canSee(actor, owned(row)) ? serverRecord(row) : undefined
+    return row && roleFor(actor, owned(row), this.#deps.shares) ? serverRecord(row) : undefined
   }
 
   async create(actor: Actor, body: JsonObject, options: CreateOptions = {}): Promise<ServerRecord> {
@@ -155,15 +146,18 @@ export class Servers implements ServerRegistry {
   }
 
   async remove(actor: Actor, ref: Ref, options: WriteOptions = {}): Promise<void> {
-    const row = await this.#row(actor, ref, 'edit')
+    const row = await this.#row(actor, ref, 'owner')
     checkRevision('server', row, options)
     if (row.origin === 'file') await this.#entries.remove(row)
     await write(this.#deps.store, async (trx, after) => {
       const groups = await groupsWith(trx, [row.id])
-      await rememberLostMembers(trx, [row.id], timestamp(this.#deps))
+      await rememberLostMembers(trx, [row.id], { at: timestamp(this.#deps), shares: this.#deps.shares })
       const gone = await trx.deleteFrom('server').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('server', ref)
-      after(() => emitServerEvent(this.#deps.bus, 'server.removed', serverRecord(row), row.visibility === 'public'))
+      after(() => {
+        this.#deps.shares.forgetThing(row.id)
+        emitServerEvent(this.#deps.bus, 'server.removed', serverRecord(row), row.visibility === 'public')
+      })
       await touchGroups(this.#deps, trx, after, groups)
     })
   }
@@ -228,7 +222,7 @@ export class Servers implements ServerRegistry {
   }
 
   async document(actor: Actor, ref: Ref): Promise<DocumentParts | undefined> {
-    const row = await this.#row(actor, ref, 'edit')
+    const row = await this.#row(actor, ref, 'change')
     const document = storedDocument(serverRecord(row).config)
     return document && openDocument(this.#deps.store, row.id, document.sha256)
   }
@@ -245,7 +239,7 @@ export class Servers implements ServerRegistry {
     options: WriteOptions,
   ): Promise<ServerRecord> {
     return untilUnchanged('server', ref, async () => {
-      const row = await this.#row(actor, ref, 'edit')
+      const row = await this.#row(actor, ref, 'change')
       checkRevision('server', row, options)
       return this.#save(actor, row, bodyFor(serverRecord(row)), options)
     })
@@ -328,13 +322,13 @@ export class Servers implements ServerRegistry {
 
   async #row(actor: Actor, ref: Ref, right: Right): Promise<ServerRow> {
     const candidates = await read(this.#deps.store, db => serverRowsByKey(db, refKey(ref)))
-    return chooseRow('server', candidates, actor, ref, right)
+    return chooseRow('server', candidates, actor, ref, { right, shares: this.#deps.shares })
   }
 
   /** Undefined when the actor may not change it: masks then match nothing, as if there were no such server. */
   async #editable(actor: Actor, ref: Ref): Promise<ServerRow | undefined> {
     try {
-      return await this.#row(actor, ref, 'edit')
+      return await this.#row(actor, ref, 'change')
     } catch (error) {
       if (error instanceof HubError && error.status < 500) return undefined
       throw error

@@ -277,7 +277,7 @@ async function removeVanished(run: MirrorRun, rows: readonly ServerRow[]): Promi
   const { trx, deps } = run
   const ids = rows.map(row => row.id)
   const groups = await groupsWith(trx, ids)
-  await rememberLostMembers(trx, ids, timestamp(deps))
+  await rememberLostMembers(trx, ids, { at: timestamp(deps), shares: deps.shares })
   await trx.deleteFrom('server').where('id', 'in', ids).execute()
   for (const row of rows) {
     const record = serverRecord(row)

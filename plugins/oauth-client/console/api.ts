@@ -44,10 +44,24 @@ export interface BroughtValue {
   readonly help?: string
 }
 
-/** A sign-in that has begun. */
+/** A sign-in that has begun: with an address for the browser, or with a code to enter at the issuer. */
 export interface ConnectFlow {
   readonly flow: string
-  readonly authorizeUrl: string
+  readonly authorizeUrl?: string
+}
+
+/** The state of a sign-in. While one by code waits it has the code, and after a failure the error. */
+export interface FlowState {
+  readonly flow: string
+  readonly state: 'waiting' | 'done' | 'failed'
+  readonly expiresAt: string
+  readonly code?: string
+  readonly message?: string
+  readonly title?: string
+  readonly hint?: string
+  readonly verificationUri?: string
+  readonly verificationUriComplete?: string
+  readonly userCode?: string
 }
 
 /** Sign-in of the user at servers. */
@@ -60,6 +74,7 @@ export const connectionsApi = {
     api.get<ConnectPlace>(`/api/connections/servers/${segment(id)}`, { signal }),
   begin: (server: string, who: ConnectionFor) =>
     api.post<ConnectFlow>(`${serverPath(server)}/connect`, { body: { for: who } }),
+  flow: (id: string, signal: AbortSignal) => api.get<FlowState>(`/api/connections/flows/${segment(id)}`, { signal }),
   enter: (server: string, values: Readonly<Record<string, string>>) =>
     api.put<Connection>(`${serverPath(server)}/connections/me`, { body: { values } }),
   finish: (url: string) => api.post<Connection>('/api/connections/finish', { body: { url } }),

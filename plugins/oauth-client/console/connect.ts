@@ -8,12 +8,17 @@ import {
   icon,
   PbElement,
   Resource,
+  router,
   session,
   skeleton,
   t,
 } from 'patchbay/console'
 import { type BroughtValue, type ConnectionFor, type ConnectPlace, connectionsApi } from './api.ts'
+import './device-code.ts'
 import { underWay } from './under-way.ts'
+
+/** The parameter of the page with the sign-in whose code is shown. */
+const FLOW = 'flow'
 
 /** Leads the user to the sign-in of a server. Messages of the hub name this page. */
 export class PbConnectServer extends PbElement {
@@ -51,6 +56,9 @@ export class PbConnectServer extends PbElement {
 
   #form(place: ConnectPlace): unknown {
     if (place.bring) return this.#values(place, place.bring)
+    const flow = this.query.get(FLOW)
+    if (flow !== null)
+      return html`<pb-device-code .flow=${flow} .name=${place.name} @pb-done=${this.#ended} @pb-again=${() => this.#start(place)}></pb-device-code>${this.error ? errorState(this.error) : nothing}`
     const { name, owner, own, host, connection } = place
     const isDone = connection?.state === 'active'
     return html`<form class="stack l" @submit=${(event: SubmitEvent) => this.#begin(event, place)}>
@@ -106,14 +114,26 @@ export class PbConnectServer extends PbElement {
       ${choice('all', t('I do, and all users of the server act there with my account'))}</fieldset>`
   }
 
-  async #begin(event: SubmitEvent, { server, for: who }: ConnectPlace): Promise<void> {
+  #begin(event: SubmitEvent, place: ConnectPlace): Promise<void> {
     event.preventDefault()
+    return this.#start(place)
+  }
+
+  readonly #ended = async (): Promise<void> => {
+    await this.#place.reload()
+    router.setQuery({ [FLOW]: undefined })
+  }
+
+  async #start({ server, for: who }: ConnectPlace): Promise<void> {
     this.busy = true
     this.error = undefined
     try {
-      const { authorizeUrl } = await connectionsApi.begin(server, this.chosen ?? who)
-      underWay.set(this.#id)
-      location.assign(authorizeUrl)
+      const { flow, authorizeUrl } = await connectionsApi.begin(server, this.chosen ?? who)
+      if (authorizeUrl === undefined) router.setQuery({ [FLOW]: flow })
+      else {
+        underWay.set(this.#id)
+        location.assign(authorizeUrl)
+      }
     } catch (error) {
       this.error = asApiError(error)
     }

@@ -160,7 +160,10 @@ function readMembers(found: JsonObject): AuthorizationServer {
   return read as unknown as AuthorizationServer
 }
 
-const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint']
+const ENDPOINTS = [
+  ...['authorization_endpoint', 'device_authorization_endpoint', 'token_endpoint'],
+  ...['registration_endpoint', 'revocation_endpoint'],
+]
 const FLAGS = ['client_id_metadata_document_supported', 'authorization_response_iss_parameter_supported']
 const LISTS: Readonly<Record<string, readonly string[]>> = {
   scopes_supported: ['offline_access'],
@@ -182,6 +185,12 @@ export function requireCodeFlow({ error }: Errors, issuer: AuthorizationServer):
   if (typeof issuer.authorization_endpoint !== 'string')
     throw error('issuer_unusable', `${issuer.issuer} names no authorization endpoint`)
   return issuer.authorization_endpoint
+}
+
+/** Throws `issuer_unusable` unless the issuer gives codes that are entered on another device (RFC 8628). */
+export function requireDeviceFlow({ error }: Errors, { issuer, device_authorization_endpoint }: AuthorizationServer) {
+  if (device_authorization_endpoint === undefined)
+    throw error('issuer_unusable', `${issuer} names no device authorization endpoint: leave "oauth.grant" out`)
 }
 
 function issuerPlaces(issuer: string): readonly string[] {

@@ -134,15 +134,15 @@ export const SIGN_IN_FIELDS: Readonly<Record<string, JsonObject>> = {
       grant: {
         ...{
           type: 'string',
-          enum: ['code', 'client_credentials', 'id_jag', 'token_exchange', 'jwt_bearer'],
+          enum: ['code', 'device', 'client_credentials', 'id_jag', 'token_exchange', 'jwt_bearer'],
           title: 'Grant',
         },
         description:
-          '`client_credentials`: the hub signs in as the client, and nobody else does. `id_jag`, `token_exchange`, `jwt_bearer`: by the identity that a plugin has of each user.',
+          '`device`: each user enters a code at the issuer, on any device. `client_credentials`: the hub signs in as the client, and nobody else does. `id_jag`, `token_exchange`, `jwt_bearer`: by the identity that a plugin has of each user.',
         'x-zh': {
           title: '授权方式',
           description:
-            '`client_credentials`：hub 以客户端身份登录，无需用户登录。`id_jag`、`token_exchange`、`jwt_bearer`：使用插件持有的每个用户的身份。',
+            '`device`：每个用户在任意设备上到签发方输入代码。`client_credentials`：hub 以客户端身份登录，无需用户登录。`id_jag`、`token_exchange`、`jwt_bearer`：使用插件持有的每个用户的身份。',
         },
       },
       identity: {

@@ -3,13 +3,15 @@ import { type GuardedFetch, HubError, type PluginContext, type ServerRecord, typ
 import type { Broker } from '../broker.ts'
 import type { Credential } from '../credentials/store.ts'
 import { type BearerChallenge, bearerChallenge } from '../discovery/challenge.ts'
-import { type DiscoveryWishes, discover, requireCodeFlow, texts } from '../discovery/discovery.ts'
+import { type DiscoveryWishes, discover, requireCodeFlow, requireDeviceFlow, texts } from '../discovery/discovery.ts'
 import { fetchAround } from '../discovery/reach.ts'
 import { distinctScopes } from '../discovery/scopes.ts'
-import { serverOauth, serverUrl } from '../server-config.ts'
+import { isByPerson, serverOauth, serverUrl } from '../server-config.ts'
 import { newProofKey } from '../tokens/proof-key.ts'
 import { TokenEndpoint, TokenRefusal } from '../tokens/tokens.ts'
-import { authorizeUrl, type Flow, Flows, ownParameter } from './flows.ts'
+import { DeviceSignIns } from './device.ts'
+import { authorizeUrl, type CodeFlow, type DeviceFlow, type FlowPlace, Flows, ownParameter } from './flows.ts'
+import { complete, fail, refusal } from './outcome.ts'
 
 /** The path at which the browser comes back, below the hub's address. */
 export const CALLBACK = '/oauth/callback'
@@ -24,40 +26,45 @@ interface Wanted {
   readonly baseUrl: string
 }
 
+/** A sign-in that has begun: by a browser, which goes to `authorizeUrl`, or by a code. */
+type Begun =
+  | { readonly flow: CodeFlow; readonly authorizeUrl: string }
+  | { readonly flow: DeviceFlow; readonly authorizeUrl?: undefined }
+
 /** Begins and finishes sign-ins, and ends them. */
 export class Connect {
   readonly flows = new Flows()
   readonly #context: PluginContext<{ readonly clientMetadataUrl?: string | undefined }>
   readonly #broker: Broker
+  readonly #devices: DeviceSignIns
 
   constructor(context: PluginContext<{ readonly clientMetadataUrl?: string | undefined }>, broker: Broker) {
     this.#context = context
     this.#broker = broker
+    this.#devices = new DeviceSignIns(context, broker, this.flows)
   }
 
   /** Throws what keeps the user from signing in at the server. */
-  async begin(
-    actor: UserActor,
-    ref: string,
-    wanted: Wanted,
-  ): Promise<{ readonly flow: Flow; readonly authorizeUrl: string }> {
+  async begin(actor: UserActor, ref: string, wanted: Wanted): Promise<Begun> {
     const { error, states } = this.#context
     const found = await this.#context.servers.find(actor, ref)
     this.#requireRight(actor, found, wanted)
     const before = await states.target(found.id)
     const url = serverUrl(before.config)
     if (!url) throw error('issuer_unusable', `"${found.name}" has no address at which one could sign in`)
+    const isDevice = serverOauth(before.config)?.grant === 'device'
+    if (isDevice) this.#devices.count(actor.userId)
     const fetch = fetchAround(this.#context, before)
     const challenge = this.#broker.challengeOf(found.id) ?? (await challengeAt(fetch, url))
     const held = await this.#broker.store.find(actor.userId, found.id)
     const wishes = { configured: serverOauth(before.config)?.issuer, inUse: held?.issuer }
-    const discovery = this.#discovered(fetch, url, challenge, wishes)
+    const discovery = this.#discovered(isDevice, fetch, url, challenge, wishes)
     const { endpoint, ...discovered } = await this.#broker.refusals.during(actor.userId, found.id, discovery)
     const { issuer, resource } = discovered
     await this.#markServer(actor, found, wanted)
     const target = await states.target(found.id)
     const oauth = serverOauth(target.config)
-    if (oauth && oauth.grant !== 'code')
+    if (oauth && !isByPerson(oauth))
       throw error('issuer_unusable', `"${found.name}" needs nobody to sign in: its "oauth.grant" is "${oauth.grant}"`)
     const { parameters = {} } = oauth ?? {}
     const own = ownParameter(parameters)
@@ -71,16 +78,18 @@ export class Connect {
     const asked = held && held.issuer === issuer.issuer ? words(held.scopes_asked) : []
     const offline = supported?.includes('offline_access') ? ['offline_access'] : []
     const scopes = distinctScopes([...wanted.scopes, ...offline, ...usual, ...asked])
-    const redirectUri = `${wanted.baseUrl}${CALLBACK}`
-    const place = { redirectUri, document: this.#document(wanted.baseUrl) }
-    const client = await this.#broker.clients.of(fetch, issuer, place, oauth ?? {})
+    const redirectUri = isDevice ? '' : `${wanted.baseUrl}${CALLBACK}`
+    const clientPlace = { redirectUri, document: isDevice ? undefined : this.#document(wanted.baseUrl), isDevice }
+    const client = await this.#broker.clients.of(fetch, issuer, clientPlace, oauth ?? {})
     await this.#broker.requireOwnClient(found, client, issuer.issuer, redirectUri)
-    const flow = this.flows.begin({
+    const place: FlowPlace = {
       ...{ userId: actor.userId, serverId: found.id, server: `${found.ownerName}~${found.name}` },
-      ...{ issuer, client, redirectUri, resource, scopes, sendsResource: oauth?.omitsResource !== true, parameters },
+      ...{ issuer, client, resource, scopes, sendsResource: oauth?.omitsResource !== true },
       isBound: discovered.isBound,
       widens: held?.state === 'active',
-    })
+    }
+    if (endpoint === undefined) return { flow: await this.#devices.begin(place, fetch, url, parameters) }
+    const flow = this.flows.begin({ ...place, redirectUri, parameters })
     return { flow, authorizeUrl: await authorizeUrl(endpoint, flow) }
   }
 
@@ -94,14 +103,9 @@ export class Connect {
     // The flow stays: a link that somebody else opened neither ties an account to it nor ends it.
     if (flow.userId !== actor.userId) throw error('flow_foreign', 'Another user of the hub began this sign-in')
     try {
-      const credential = await this.#redeem(actor, flow, parameters)
-      flow.outcome = { state: 'done' }
-      if (flow.widens) this.#broker.stepped(flow.userId, flow.serverId)
-      this.#context.states.credentialChanged(flow.serverId, flow.userId, 'gained')
-      return credential
+      return await this.#redeem(actor, flow, parameters)
     } catch (thrown) {
-      const code = thrown instanceof HubError ? thrown.code : 'internal'
-      flow.outcome = { state: 'failed', code }
+      fail(flow, thrown)
       throw thrown
     }
   }
@@ -123,13 +127,15 @@ export class Connect {
     await endpoint.revoke(kept.refresh ?? kept.access)
   }
 
-  /** Throws `pkce_unsupported` besides what discovery throws. */
-  async #discovered(...place: [GuardedFetch, URL, BearerChallenge, DiscoveryWishes]) {
+  /** Throws `pkce_unsupported` besides what discovery throws. `endpoint`: where the browser goes; undefined with a code. */
+  async #discovered(isDevice: boolean, ...place: [GuardedFetch, URL, BearerChallenge, DiscoveryWishes]) {
     const discovered = await discover(this.#context, ...place)
-    return { ...discovered, endpoint: requireCodeFlow(this.#context, discovered.issuer) }
+    if (!isDevice) return { ...discovered, endpoint: requireCodeFlow(this.#context, discovered.issuer) }
+    requireDeviceFlow(this.#context, discovered.issuer)
+    return { ...discovered, endpoint: undefined }
   }
 
-  async #redeem(actor: UserActor, flow: Flow, parameters: URLSearchParams): Promise<Credential> {
+  async #redeem(actor: UserActor, flow: CodeFlow, parameters: URLSearchParams): Promise<Credential> {
     const { error, registry, states } = this.#context
     const { issuer, client, redirectUri, verifier, resource } = flow
     const checked = this.#checked(flow, parameters)
@@ -141,32 +147,15 @@ export class Connect {
     const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client, proofKey)
     try {
       const tokens = await endpoint.code(checked, redirectUri, verifier, flow.sendsResource ? resource : undefined)
-      const { userId, serverId, scopes: asked } = flow
-      const credential = await this.#broker.store.signedIn({
-        userId,
-        serverId,
-        resource,
-        asked,
-        client,
-        issuer,
-        tokens,
-      })
-      this.#broker.refresher.noted(credential)
-      return credential
+      return await complete(this.#context, this.#broker, flow, tokens)
     } catch (cause) {
       if (!(cause instanceof TokenRefusal)) throw cause
-      const isClient = cause.error === 'invalid_client' || cause.error === 'unauthorized_client'
-      if (isClient && client.kind === 'registered') await this.#broker.clients.forget(issuer.issuer, client.id)
-      const what = isClient ? 'the client' : 'the code'
-      throw error(
-        isClient ? 'client_refused' : 'sign_in_denied',
-        `${issuer.issuer} refused ${what}: ${cause.error.slice(0, 100)}`,
-      )
+      throw await refusal(this.#context, this.#broker, flow, cause, 'the code')
     }
   }
 
   /** Throws `issuer_mismatch` for an answer of another issuer, whose text is not shown, and `sign_in_denied` for an error. */
-  #checked({ issuer, client, state }: Flow, parameters: URLSearchParams): URLSearchParams {
+  #checked({ issuer, client, state }: CodeFlow, parameters: URLSearchParams): URLSearchParams {
     const { error } = this.#context
     const doubled = [...new Set(parameters.keys())].find(name => parameters.getAll(name).length > 1)
     if (doubled !== undefined)

@@ -4,60 +4,102 @@ import type { IssuerClient } from '../tokens/clients.ts'
 
 /** Time for which a sign-in waits for the browser, in milliseconds. */
 const FLOW_MS = 600_000
+/** Time for which the outcome of a sign-in by code can be read after the end of its code, in milliseconds. */
+const OUTCOME_MS = 60_000
 const MOST_FLOWS = 10_000
 const MOST_FLOWS_OF_USER = 50
+/** Sign-ins by code of one user, for each of which the hub asks an issuer every few seconds. */
+const MOST_DEVICE_FLOWS_OF_USER = 10
 
-/** A sign-in that a user has begun. */
-export interface Flow {
-  readonly id: string
+/** The part that is the same for every grant. */
+export interface FlowPlace {
   readonly userId: string
   readonly serverId: string
   readonly server: string
-  readonly verifier: string
-  readonly state: string
   readonly issuer: AuthorizationServer
   readonly client: IssuerClient
-  readonly redirectUri: string
   readonly resource: string
   readonly sendsResource: boolean
-  /** Parameters beside the usual ones at the issuer's page. */
-  readonly parameters: Readonly<Record<string, string>>
   /** Its tokens are bound to a key of the hub. */
   readonly isBound: boolean
   readonly scopes: readonly string[]
   /** The user is signed in there already, and grants it again. */
   readonly widens: boolean
-  readonly expiresAtMs: number
-  outcome: { readonly state: 'waiting' | 'done' | 'failed'; readonly code?: string }
 }
 
-/** The sign-ins under way: one for each user and server, in memory alone, for ten minutes. */
+/** The result of a sign-in; `code` and `message` of its failure. */
+interface Outcome {
+  readonly state: 'waiting' | 'done' | 'failed'
+  readonly code?: string
+  readonly message?: string
+}
+
+interface FlowState extends FlowPlace {
+  readonly id: string
+  readonly expiresAtMs: number
+  outcome: Outcome
+}
+
+/** A sign-in whose browser comes back with a code of the issuer. */
+export interface CodeFlow extends FlowState {
+  readonly kind: 'code'
+  readonly verifier: string
+  readonly state: string
+  readonly redirectUri: string
+  /** Parameters beside the usual ones at the issuer's page. */
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+/** The answer of an issuer that gives codes to enter on another device (RFC 8628). */
+export interface DeviceCode {
+  readonly deviceCode: string
+  readonly userCode: string
+  readonly verificationUri: string
+  readonly verificationUriComplete?: string
+  readonly intervalMs: number
+  readonly lifeMs: number
+}
+
+/** A sign-in whose code the user enters at the issuer, which the hub asks for the outcome. */
+export interface DeviceFlow extends FlowState, DeviceCode {
+  readonly kind: 'device'
+  /** Aborted when another start takes its place, or the user signs out at the server. */
+  readonly ended: AbortController
+}
+
+/** A sign-in that a user has begun. */
+export type Flow = CodeFlow | DeviceFlow
+
+/** The sign-ins under way: one for each user and server, in memory alone. */
 export class Flows {
   readonly #byId = new Map<string, Flow>()
 
-  /** Takes the place of an earlier one of the user at the server. */
-  begin(given: Omit<Flow, 'id' | 'verifier' | 'state' | 'expiresAtMs' | 'outcome'>): Flow {
-    this.#tidy()
-    for (const flow of this.#byId.values())
-      if (flow.userId === given.userId && flow.serverId === given.serverId) this.#byId.delete(flow.id)
-    const [oldest, ...others] = [...this.#byId.values()].filter(({ userId }) => userId === given.userId)
-    if (oldest && others.length + 1 >= MOST_FLOWS_OF_USER) this.#byId.delete(oldest.id)
-    const flow: Flow = {
+  /** Takes the place of an earlier one of the user at the server, as all of these do. It waits ten minutes. */
+  begin(given: FlowPlace & Pick<CodeFlow, 'redirectUri' | 'parameters'>): CodeFlow {
+    return this.#add({
       ...given,
-      id: crypto.randomUUID(),
+      ...newState(FLOW_MS),
+      kind: 'code',
       verifier: generateRandomCodeVerifier(),
       state: generateRandomState(),
-      expiresAtMs: Date.now() + FLOW_MS,
-      outcome: { state: 'waiting' },
-    }
-    this.#byId.set(flow.id, flow)
-    return flow
+    })
+  }
+
+  beginDevice(given: FlowPlace, code: DeviceCode): DeviceFlow {
+    const own = [...this.#byId.values()].filter(
+      ({ kind, userId, outcome }) => kind === 'device' && userId === given.userId && outcome.state === 'waiting',
+    )
+    const [oldest] = own
+    if (oldest && own.length >= MOST_DEVICE_FLOWS_OF_USER) this.#remove(oldest)
+    return this.#add({ ...given, ...code, ...newState(code.lifeMs), kind: 'device', ended: new AbortController() })
   }
 
   /** The one that waits for this state; undefined when there is none, or it was used. */
-  byState(state: string): Flow | undefined {
+  byState(state: string): CodeFlow | undefined {
     this.#tidy()
-    return [...this.#byId.values()].find(flow => flow.state === state && flow.outcome.state === 'waiting')
+    for (const flow of this.#byId.values())
+      if (flow.kind === 'code' && flow.state === state && flow.outcome.state === 'waiting') return flow
+    return undefined
   }
 
   byId(id: string): Flow | undefined {
@@ -67,17 +109,34 @@ export class Flows {
 
   /** The sign-ins of a user at a server end. */
   end(userId: string, serverId: string): void {
-    for (const flow of this.#byId.values())
-      if (flow.userId === userId && flow.serverId === serverId) this.#byId.delete(flow.id)
+    for (const flow of this.#byId.values()) if (flow.userId === userId && flow.serverId === serverId) this.#remove(flow)
+  }
+
+  #add<F extends Flow>(flow: F): F {
+    this.#tidy()
+    this.end(flow.userId, flow.serverId)
+    const [oldest, ...others] = [...this.#byId.values()].filter(({ userId }) => userId === flow.userId)
+    if (oldest && others.length + 1 >= MOST_FLOWS_OF_USER) this.#remove(oldest)
+    const [first] = this.#byId.values()
+    if (first && this.#byId.size >= MOST_FLOWS) this.#remove(first)
+    this.#byId.set(flow.id, flow)
+    return flow
+  }
+
+  #remove(flow: Flow): void {
+    this.#byId.delete(flow.id)
+    if (flow.kind === 'device') flow.ended.abort()
   }
 
   #tidy(): void {
     const now = Date.now()
-    for (const [id, { expiresAtMs }] of this.#byId) {
-      if (expiresAtMs > now && this.#byId.size < MOST_FLOWS) break
-      this.#byId.delete(id)
-    }
+    for (const flow of this.#byId.values())
+      if (flow.expiresAtMs + (flow.kind === 'device' ? OUTCOME_MS : 0) <= now) this.#remove(flow)
   }
+}
+
+function newState(lifeMs: number): Pick<FlowState, 'id' | 'expiresAtMs' | 'outcome'> {
+  return { id: crypto.randomUUID(), expiresAtMs: Date.now() + lifeMs, outcome: { state: 'waiting' } }
 }
 
 /** Parameters by which the sign-in would be another one. */
@@ -92,7 +151,7 @@ export function ownParameter(parameters: Readonly<Record<string, string>>): stri
 }
 
 /** The address at which the user signs in. */
-export async function authorizeUrl(endpoint: string, flow: Flow): Promise<string> {
+export async function authorizeUrl(endpoint: string, flow: CodeFlow): Promise<string> {
   const url = new URL(endpoint)
   const parameters = {
     response_type: 'code',

@@ -18,6 +18,16 @@ export interface IssuerClient {
   readonly kind: 'given' | 'document' | 'registered'
 }
 
+/** The place at which the hub needs a client. */
+export interface ClientPlace {
+  /** Empty where no browser comes back. */
+  readonly redirectUri: string
+  /** The address of the hub's metadata document; undefined for one that nobody outside could read. */
+  readonly document: string | undefined
+  /** A person enters a code elsewhere. Such clients are registrations of their own, or configured. */
+  readonly isDevice?: boolean
+}
+
 /** The client in the `oauth` of a server. */
 export interface GivenClient {
   readonly clientId?: string | undefined
@@ -31,6 +41,8 @@ const METHODS: readonly ClientMethod[] = ['none', 'client_secret_post', 'client_
 /** The usual way of an issuer that lists none (RFC 8414). */
 const USUAL: readonly string[] = ['client_secret_basic']
 
+/** The grant by a code that a person enters on another device (RFC 8628). */
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 /** Longest client id that is kept, in characters. */
 const MOST_ID = 2_048
 
@@ -46,28 +58,27 @@ export class Clients {
   }
 
   /**
-   * The configured client, else the hub's metadata document where the issuer reads such, else a registration. `document`: the
-   * address of the document; undefined where nobody outside could read it. Throws `client_needed`, `issuer_unreachable`.
+   * The configured client, else the hub's metadata document where the issuer reads such, else a registration. Throws
+   * `client_needed`, `issuer_unreachable`.
    */
   async of(
     fetch: GuardedFetch,
     issuer: AuthorizationServer,
-    place: { readonly redirectUri: string; readonly document: string | undefined },
+    place: ClientPlace,
     given: GivenClient,
   ): Promise<IssuerClient> {
     if (given.clientId !== undefined) return givenClient(given.clientId, given, issuer)
-    const { redirectUri, document } = place
+    const { redirectUri, document, isDevice = false } = place
     if (document !== undefined && issuer.client_id_metadata_document_supported === true)
       return { id: document, method: 'none', kind: 'document' }
-    const known = await this.#known(issuer.issuer, redirectUri)
+    // A registration with a redirect URI may not have the other grant, which has no such URI.
+    const key = isDevice ? DEVICE_GRANT : redirectUri
+    const known = await this.#known(issuer.issuer, key)
     if (known) return known
     if (typeof issuer.registration_endpoint !== 'string')
-      throw this.#context.error(
-        'client_needed',
-        `${issuer.issuer} registers no clients by itself; register one there with the redirect URI ${redirectUri}`,
-        { data: { redirectUri } },
-      )
-    return this.#register(fetch, issuer, issuer.registration_endpoint, redirectUri)
+      throw this.#needed(redirectUri, `${issuer.issuer} registers no clients by itself`)
+    const metadata = isDevice ? deviceMetadata() : clientMetadata(redirectUri)
+    return this.#register(fetch, issuer, issuer.registration_endpoint, { redirectUri, key, metadata })
   }
 
   /** The issuer does not know the hub's registration any more. */
@@ -99,7 +110,7 @@ export class Clients {
     fetch: GuardedFetch,
     issuer: AuthorizationServer,
     endpoint: string,
-    redirectUri: string,
+    { redirectUri, key, metadata }: { readonly redirectUri: string; readonly key: string; readonly metadata: object },
   ): Promise<IssuerClient> {
     const method = offeredMethod(issuer, METHODS)
     const asked = fetch(endpoint, {
@@ -107,7 +118,7 @@ export class Clients {
       headers: { 'content-type': 'application/json', accept: 'application/json' },
       body: JSON.stringify({
         // Without "scope": the client serves all servers of the issuer, and issuers refuse scopes beyond a registered list.
-        ...clientMetadata(redirectUri),
+        ...metadata,
         token_endpoint_auth_method: method,
       }),
     })
@@ -120,18 +131,19 @@ export class Clients {
     if (status === 429 || status >= 500) throw unreachable(this.#context, issuer.issuer, `HTTP ${status}`)
     if (status < 200 || status > 299 || typeof answer.client_id !== 'string' || answer.client_id.length > MOST_ID) {
       const why = typeof answer.error === 'string' ? answer.error.slice(0, 100) : `HTTP ${status}`
-      throw this.#context.error(
-        'client_needed',
-        `${issuer.issuer} did not register the hub (${why}); register a client there with the redirect URI ${redirectUri}`,
-        { data: { redirectUri } },
-      )
+      throw this.#needed(redirectUri, `${issuer.issuer} did not register the hub (${why})`)
     }
     const secret =
       typeof answer.client_secret === 'string' && answer.client_secret !== '' ? answer.client_secret : undefined
     const named = typeof answer.token_endpoint_auth_method === 'string' ? answer.token_endpoint_auth_method : method
     const client = registered(answer.client_id, secret, named)
-    await this.#keep(issuer.issuer, redirectUri, client, answer.client_secret_expires_at)
+    await this.#keep(issuer.issuer, key, client, answer.client_secret_expires_at)
     return client
+  }
+
+  #needed(redirectUri: string, why: string): HubError {
+    const kind = redirectUri === '' ? `for the grant ${DEVICE_GRANT}` : `with the redirect URI ${redirectUri}`
+    return this.#context.error('client_needed', `${why}; register a client there ${kind}`, { data: { redirectUri } })
   }
 
   async #keep(issuer: string, redirectUri: string, client: IssuerClient, expires: unknown): Promise<void> {
@@ -173,6 +185,16 @@ export function clientMetadata(redirectUri: string) {
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
     application_type: isNative ? 'native' : 'web',
+  }
+}
+
+function deviceMetadata() {
+  return {
+    client_name: 'Patchbay',
+    redirect_uris: [],
+    grant_types: [DEVICE_GRANT, 'refresh_token'],
+    response_types: [],
+    application_type: 'native',
   }
 }
 

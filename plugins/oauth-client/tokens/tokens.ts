@@ -5,6 +5,8 @@ import {
   type ClientAuth,
   customFetch,
   type DPoPHandle,
+  deviceAuthorizationRequest,
+  deviceCodeGrantRequest,
   genericTokenEndpointRequest,
   None,
   nopkce,
@@ -89,6 +91,32 @@ export class TokenEndpoint {
     )
   }
 
+  /** Asks for a code that a person enters elsewhere; the members of the answer are not checked. Throws as {@link code} does. */
+  async askDevice(
+    scopes: readonly string[],
+    resource: string | undefined,
+    others: Readonly<Record<string, string>>,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const parameters = {
+      ...others,
+      ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
+      ...(resource === undefined ? {} : { resource }),
+    }
+    const { status, text } = await this.#answer(() =>
+      deviceAuthorizationRequest(...this.#party(), parameters, this.#common()),
+    )
+    const answer = membersOf(text)
+    const refusal = textOf(answer.error)
+    if (refusal !== undefined) throw new TokenRefusal(refusal)
+    if (status === 200) return answer
+    throw unreachable(this.#errors, this.#issuer.issuer, `HTTP ${status}`)
+  }
+
+  /** Tokens for such a code. Throws as {@link code} does, a TokenRefusal also while the person has not decided. */
+  device(deviceCode: string, resource: string | undefined): Promise<Tokens> {
+    return this.#ask(async () => deviceCodeGrantRequest(...this.#party(), deviceCode, await this.#options(resource)))
+  }
+
   /** Throws as {@link code} does. */
   refresh(token: string, resource: string | undefined): Promise<Tokens> {
     return this.#ask(async () => refreshTokenGrantRequest(...this.#party(), token, await this.#options(resource)))
@@ -148,6 +176,11 @@ export class TokenEndpoint {
   }
 
   async #ask(ask: () => Promise<Response>, kind: TokenKind = 'bearer'): Promise<Tokens> {
+    const { status, text } = await this.#answer(ask)
+    return readTokens(this.#errors, this.#issuer.issuer, status, text, { kind, proofKey: this.#proofKey })
+  }
+
+  async #answer(ask: () => Promise<Response>): Promise<{ readonly status: number; readonly text: string }> {
     let response: Response
     let text: string
     try {
@@ -164,7 +197,7 @@ export class TokenEndpoint {
     }
     const { status } = response
     if (status === 429 || status >= 500) throw unreachable(this.#errors, this.#issuer.issuer, `HTTP ${status}`)
-    return readTokens(this.#errors, this.#issuer.issuer, status, text, { kind, proofKey: this.#proofKey })
+    return { status, text }
   }
 }
 

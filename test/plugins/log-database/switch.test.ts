@@ -67,6 +67,7 @@ describe('switched off in a running hub', () => {
     document = (await admin.request('GET', '/api/openapi.json')).text
     expect(await checks()).toMatchObject({ history: 'ok' })
     expect(await sinks()).toContain('database')
+    expect((await admin.ok('GET', '/api/plugins/pages')).built).toContain('logs')
     await switched(admin, false)
   })
 
@@ -78,6 +79,7 @@ describe('switched off in a running hub', () => {
     expect(json.retry).not.toBe(true)
     expect((await new Client(hub.url, 'nobody', 'no-token').request('GET', '/api/logs/search')).status).toBe(401)
     const { paths } = await admin.ok('GET', '/api/openapi.json')
+    expect((await admin.ok('GET', '/api/plugins/pages')).built).not.toContain('logs')
     expect(Object.keys(paths).filter(path => /logs|activity|monitoring.export/.test(path))).toEqual([LIVE_LINES])
   })
 

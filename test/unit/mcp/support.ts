@@ -354,6 +354,8 @@ export class World {
           byName(this.groups, owner(actor, name), group),
         serverByName: async (actor: UserActor, name: string | undefined, server: string) =>
           byName(this.servers, owner(actor, name), server),
+        mayUse: (userId: string, { ownerId, visibility }: ServerRecord | GroupRecord) =>
+          ownerId === userId || visibility === 'public',
         ownServers: async (actor: UserActor) => this.servers.filter(each => each.ownerId === actor.userId),
         usableMembers: async (actor: UserActor, group: GroupRecord) => this.usable(actor, group),
       },
@@ -439,6 +441,10 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
   }
   const registry = {
     groups: { usableMembers: async (actor: UserActor, group: GroupRecord) => world.usable(actor, group) },
+    shares: {
+      roleOf: (actor: UserActor, { ownerId, visibility }: ServerRecord) =>
+        ownerId === actor.userId ? 'owner' : visibility === 'public' ? 'use' : undefined,
+    },
   } as unknown as Registry
   const credentials = new LiveCredentials(bus, world.auth)
   const mcp = createMcp({

@@ -127,6 +127,9 @@ describe('an inline document', () => {
     const earlier = JSON.parse(config) as JsonObject
     const inline = JSON.stringify({ ...earlier, config: { openapi: { schema: document } } })
     for (const table of [
+      'share',
+      'team_member',
+      'team',
       'import_run',
       'group_former_path',
       'alert_delivery',
@@ -141,6 +144,9 @@ describe('an inline document', () => {
       await db.schema.dropTable(table).execute()
     await db.schema.dropTable('waiting_row').execute()
     await db.schema.alterTable('user').dropColumn('second_factor').execute()
+    for (const column of ['instructions', 'tags', 'selector'])
+      await db.schema.alterTable('server_group').dropColumn(column).execute()
+    await db.schema.alterTable('group_member').dropColumn('selected_by').execute()
     await db.schema.dropTable('openapi_document_part').execute()
     await db.schema.dropTable('openapi_document').execute()
     await db.schema.dropTable('server_catalog_part').execute()

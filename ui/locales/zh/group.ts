@@ -1,5 +1,9 @@
 /** Chinese texts of group, by their English. */
 export const group: Readonly<Record<string, string>> = {
+  'Words to find it by, separated by commas': '用于查找的词，以逗号分隔',
+  'Instructions for clients': '给客户端的说明',
+  'Models read them before they use the tools, in place of the description.': '模型在使用工具前阅读，取代描述。',
+  'Leave out the instructions of its servers': '不附上其服务器的说明',
   'of {owner}, read-only': '属于 {owner}，只读',
   'Not saved': '未保存',
   Saved: '保存于',

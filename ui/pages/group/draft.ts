@@ -1,5 +1,13 @@
-import type { GroupMember, GroupRecord, ServerRecord, ToolRecord } from '../../api/types.ts'
+import type {
+  GroupInstructions,
+  GroupMember,
+  GroupRecord,
+  GroupSelector,
+  ServerRecord,
+  ToolRecord,
+} from '../../api/types.ts'
 import { refOf } from '../../api/types.ts'
+import { tagsIn } from '../../components/tags.ts'
 
 /** A tool that a member selects, perhaps under another name. */
 export interface ChosenTool {
@@ -22,15 +30,27 @@ export interface Draft {
   readonly description: string
   readonly visibility: 'private' | 'public'
   readonly naming: 'auto' | 'prefixed'
+  readonly instructions: GroupInstructions
+  /** As they are typed, separated by commas. */
+  readonly tags: string
+  readonly selector?: GroupSelector | undefined
   readonly members: readonly DraftMember[]
 }
 
 /** An empty group. */
-export const EMPTY: Draft = { name: '', description: '', visibility: 'private', naming: 'auto', members: [] }
+export const EMPTY: Draft = {
+  ...{ name: '', description: '', visibility: 'private', naming: 'auto', tags: '', members: [] },
+  instructions: { text: '', members: 'beside' },
+}
 
 /** A saved group, to be edited. */
-export function draftOf({ name, description = '', visibility, naming, members }: GroupRecord): Draft {
-  return { name, description, visibility, naming, members: members.map(memberOf) }
+export function draftOf(group: GroupRecord): Draft {
+  const { name, description = '', visibility, naming, members, instructions, tags = [], selector } = group
+  return {
+    ...{ name, description, visibility, naming, members: members.map(memberOf), tags: tags.join(', ') },
+    instructions: instructions ?? EMPTY.instructions,
+    ...(selector ? { selector } : {}),
+  }
 }
 
 function memberOf({ server, alias, tools, prompts, resources }: GroupMember): DraftMember {
@@ -43,12 +63,15 @@ function memberOf({ server, alias, tools, prompts, resources }: GroupMember): Dr
 
 /** The body that saves it. `owner`: for a group of another user. */
 export function bodyOf(
-  { name, description, visibility, naming, members }: Draft,
+  { name, description, visibility, naming, members, instructions, tags, selector }: Draft,
   owner?: string,
 ): Record<string, unknown> {
   return {
     ...{ name, visibility, naming },
     ...(description === '' ? {} : { description }),
+    ...(instructions.text.trim() === '' ? {} : { instructions }),
+    ...(tags.trim() === '' ? {} : { tags: tagsIn(tags) }),
+    ...(selector === undefined ? {} : { selector }),
     ...(owner === undefined ? {} : { owner }),
     members: members.map(({ alias, tools, ...member }) => ({
       ...member,

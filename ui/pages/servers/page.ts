@@ -180,6 +180,7 @@ class PbPageServers extends PbPage implements RowActions {
       transport: value('transport'),
       owner: value('owner'),
       group: value('group'),
+      tag: value('tag'),
     }
   }
 
@@ -205,9 +206,7 @@ class PbPageServers extends PbPage implements RowActions {
     const groups = this.#groups.data ?? []
     const group = groups.find(({ ref }) => ref === view.group)
     const members = view.group === '' ? undefined : new Set(group?.members.map(({ server }) => server))
-    const fitting = servers.filter(server =>
-      fitsBeyondState(server, { text: view.q, transport: view.transport, owner: view.owner, members }),
-    )
+    const fitting = servers.filter(server => fitsBeyondState(server, { ...view, text: view.q, members }))
     const shown = this.#kept(fitting, view.state)
     const bar = filterBar({
       view,
@@ -220,7 +219,7 @@ class PbPageServers extends PbPage implements RowActions {
       },
       set: changes => this.setView(changes),
     })
-    return html`${bar}${shown.length === 0 ? noHits(view, () => this.setView({ q: undefined, state: undefined, transport: undefined, owner: undefined, group: undefined })) : this.#table(servers, shown)}`
+    return html`${bar}${shown.length === 0 ? noHits(view, () => this.setView({ q: undefined, state: undefined, transport: undefined, owner: undefined, group: undefined, tag: undefined })) : this.#table(servers, shown)}`
   }
 
   /** Returns the same list while nothing in it changed, so that the table does not arrange it again. */

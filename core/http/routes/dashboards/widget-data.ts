@@ -128,7 +128,7 @@ async function measured(
   { kind, figure }: Extract<Source, { from: 'durations' }>,
   stepMs?: number,
 ) {
-  const record = server === undefined ? undefined : await deps.registry.servers.resolve(actor, server, 'edit')
+  const record = server === undefined ? undefined : await deps.registry.servers.resolve(actor, server, 'see')
   const { from, to, measures } = await storedRecords(deps, actor).measure({
     ...{ kinds: [kind], by: by ?? 'kind', rangeMs: overMs ?? rangeMs, limit: MEASURES, mine },
     ...(record ? { serverId: record.id } : {}),

@@ -73,7 +73,7 @@ async function serverTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Ask
 }
 
 async function toolTable(deps: TableDeps, { actor, mine, rangeMs, limit, server: only }: Asked): Promise<Table> {
-  const record = only === undefined ? undefined : await deps.registry.servers.resolve(actor, only, 'edit')
+  const record = only === undefined ? undefined : await deps.registry.servers.resolve(actor, only, 'see')
   const of = record ? { serverId: record.id } : {}
   const query = { kinds: ['tool_execution'], by: 'tool', rangeMs, limit: limit + 1, mine, ...of } as const
   const { measures } = await storedRecords(deps, actor).measure(query)

@@ -50,6 +50,7 @@ export const group = z.looseObject({
   id: z.string(),
   ref: z.string().meta({ description: '`owner~name`' }),
   owner: z.string(),
+  role: z.enum(['use', 'see', 'change', 'owner']).optional().meta({ description: 'What you may do with it' }),
   origin: z.enum(['file', 'store']),
   revision: z.number().int(),
   createdAt: timestamp,

@@ -25,6 +25,7 @@ import {
   qualified,
   recordFields,
   recordReply,
+  roleField,
   seesWhole,
   writeOptions,
 } from '../views.ts'
@@ -44,7 +45,7 @@ import { type GroupToolsDeps, groupToolRoutes } from './group-tools.ts'
 
 /** Dependencies of the routes of `/api/groups`. */
 export interface GroupRoutesDeps extends GroupToolsDeps {
-  readonly registry: Pick<Registry, 'groups' | 'audit'>
+  readonly registry: Pick<Registry, 'groups' | 'shares' | 'audit'>
   readonly mcp: Pick<McpEndpoint, 'groupView' | 'openPath'>
   readonly upstreams: Pick<Upstreams, 'status'>
   /** By the client's name. */
@@ -138,7 +139,7 @@ function oneGroup(deps: GroupRoutesDeps): Route[] {
       summary: 'One group',
       responses: { 200: one },
       async handle({ actor, params, info }) {
-        const record = await groups.resolve(actor, params.ref, 'see')
+        const record = await groups.resolve(actor, params.ref, 'use')
         return recordReply(await readView(deps, actor, info, record))
       },
     }),
@@ -176,7 +177,7 @@ function oneGroup(deps: GroupRoutesDeps): Route[] {
       query: z.strictObject({ force: flag }),
       responses: { 204: { description: 'It is gone' } },
       async handle({ actor, params, query, info, request }) {
-        const record = await groups.resolve(actor, params.ref, 'edit')
+        const record = await groups.resolve(actor, params.ref, 'owner')
         await groups.remove(actor, qualified(record), {
           ...writeOptions(request.headers),
           force: query.force === 'true',
@@ -232,7 +233,7 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
       query: pageQuery,
       responses: { 200: { description: 'A page of tools', schema: groupTools, example: exampleGroupTools } },
       async handle({ actor, params, query }) {
-        const record = await deps.registry.groups.resolve(actor, params.ref, 'see')
+        const record = await deps.registry.groups.resolve(actor, params.ref, 'use')
         const usable = await deps.registry.groups.usableMembers(actor, record)
         const { tools, counts, tokens, warnings } = await deps.mcp.groupView(actor, record, serversOf(usable))
         const { limit, offset } = query
@@ -252,7 +253,7 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
         200: { description: 'The text and its place', schema: groupClientConfig, example: exampleClientConfig },
       },
       async handle({ actor, params, query, info }) {
-        const record = await deps.registry.groups.resolve(actor, params.ref, 'see')
+        const record = await deps.registry.groups.resolve(actor, params.ref, 'use')
         const url = endpointOf(info, actor, record)
         return { body: await clientConfig(deps.clientConfigs(), query.client, record.name, url) }
       },
@@ -279,14 +280,16 @@ async function groupView(
   // A turn of its own after reading or writing: merging the members' lists takes a while.
   await nextTurn()
   const { usable } = record
-  const whole = seesWhole(actor, record.ownerId)
+  const { shares } = deps.registry
+  const whole = seesWhole(shares, actor, record)
   const shown = whole ? record : { ...record, members: usable.map(({ member }) => member) }
   const live = await deps.mcp.groupView(actor, record, serversOf(usable))
   return {
     ...deps.registry.groups.publicBody(shown),
     ...recordFields(record),
+    ...roleField(shares, actor, record),
     endpoint: endpointOf(info, actor, record),
-    status: countStates(usable.map(({ server }) => deps.upstreams.status(server.id).state)),
+    status: countStates(usable.map(({ server }) => deps.upstreams.status(server.id, undefined, actor.userId).state)),
     tools: live.counts.tools,
     tokens: live.tokens,
     warnings: [...(whole ? record.lost.map(deletedWarning) : []), ...live.warnings],

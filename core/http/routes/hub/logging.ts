@@ -151,7 +151,7 @@ async function readChanges(
   return Promise.all(
     Object.entries(levels).map(async ([key, to]) => {
       if (!key.startsWith('server:')) return { key, level: to, ...limit }
-      const record = await deps.registry.servers.resolve(actor, key.slice('server:'.length), 'edit')
+      const record = await deps.registry.servers.resolve(actor, key.slice('server:'.length), 'change')
       return { key: `server:${qualified(record)}`, level: to, serverId: record.id, ...limit }
     }),
   )

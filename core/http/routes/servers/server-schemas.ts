@@ -22,6 +22,10 @@ const reason = z.object({
   code: z.string(),
   message: z.string(),
   data: z.object({ connectUrl: z.string() }).optional().meta({ description: 'The page at which a person ends it' }),
+  ofOwner: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'Its owner alone has no credential: callers with one of their own can use the server' }),
 })
 const counts = z.object({ tools: z.number().int(), prompts: z.number().int(), resources: z.number().int() })
 
@@ -163,6 +167,7 @@ export const viewedServer = z.strictObject({
   name: z.string(),
   owner: z.string(),
   description: z.string().optional(),
+  tags: z.array(z.string()).optional(),
   transport,
   passthroughHeaders: z.array(z.string()).optional().meta({
     description: 'Headers of callers that it asks for; each caller decides by its own settings',
