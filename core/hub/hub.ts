@@ -268,6 +268,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
       ...{ registry, alerts, dashboards, assistant, templates },
+      closedFields: ({ transport, config }) => transports.serverFields.closed(transport, config),
       ...moving,
       ...{ importSources, kinds, logStore },
       usualHealthCheck: () => loaded.settings.state.healthCheck,

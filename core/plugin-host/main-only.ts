@@ -18,6 +18,7 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'bridge',
   'serverTemplates',
   'programSource',
+  'serverFields',
   'limitUse',
   'builtPage',
   'notificationChannel',

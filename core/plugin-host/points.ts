@@ -30,6 +30,7 @@ const HUB_POINTS = {
   builtPage: true,
   serverTemplates: true,
   programSource: true,
+  serverFields: true,
   limitUse: true,
 } satisfies Partial<Record<keyof ExtensionPoints, true>>
 

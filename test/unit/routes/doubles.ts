@@ -174,6 +174,7 @@ export class World {
         channelCounts: async () => new Map(),
       } as unknown as ResourceRoutesDeps['alerts'],
       templates: () => undefined,
+      closedFields: () => [],
       exports: { make: async () => new LongText([Buffer.from('{}')]) },
       importSources: () => new Map(),
       imports: {} as unknown as ResourceRoutesDeps['imports'],
