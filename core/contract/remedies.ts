@@ -76,6 +76,9 @@ export const REMEDIES: Readonly<Record<HubErrorCode, string>> = {
   name_taken: 'Choose another name.',
   server_ambiguous: 'Write it as owner~name; the candidates are in the answer.',
   group_ambiguous: 'Write it as owner~name; the candidates are in the answer.',
+  group_schema_differs:
+    'Leave the tool out of these members, pin or hide the arguments that differ, or take the server out of the selector.',
+  selector_argument_taken: 'Choose another name for the selector’s argument, or leave the tool out of its members.',
   group_in_use: 'Unbind what uses it first, or delete with ?force=true.',
   last_admin: 'Make somebody else an administrator first.',
   user_owns_resources: 'Delete with ?transferTo=<user> or ?cascade=true.',
@@ -173,6 +176,8 @@ export const REMEDIES: Readonly<Record<HubErrorCode, string>> = {
   method_not_found: 'Use a method of the MCP version that was agreed on.',
   params_invalid: 'Send the parameters that the method or the tool’s schema describes.',
   uri_ambiguous: 'Use the address from the hub’s own list of resources.',
+  selector_missing: 'Send the argument with one of the values in the answer.',
+  selector_unknown: 'Use one of the values in the answer.',
   cursor_invalid: 'Read the list from the start, without a cursor.',
   quota_parked: 'Answer what the parked calls ask, or wait until they expire.',
   client_capability_missing: 'Use a client that offers what the server asks for.',

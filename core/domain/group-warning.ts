@@ -12,6 +12,9 @@ export interface GroupWarning {
     | 'items_left_out'
     | 'tools_costly'
     | 'tool_costly'
+    | 'selector_differs'
+    | 'selector_partial'
+    | 'selector_argument_taken'
   readonly message: string
   /** The server's name as its owner wrote it. */
   readonly server?: string

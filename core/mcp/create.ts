@@ -29,7 +29,7 @@ import { Tasks } from './call/tasks/tasks.ts'
 import { type Changes, createChanges } from './changes/create.ts'
 import { HttpEndpoint } from './endpoint.ts'
 import { EraDispatcher } from './era-dispatcher.ts'
-import { groupView } from './group-view.ts'
+import { groupView, refuseUnlike } from './group-view.ts'
 import { PathClients } from './inner/path-clients.ts'
 import { createLegacySide } from './legacy/create.ts'
 import type { TokenSealer } from './legacy/session-id.ts'
@@ -184,6 +184,9 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     async groupView(actor, group, servers) {
       await Promise.all(servers.map(({ id }) => upstreams.callerLists(id, actor.userId)))
       return groupView(actor, toResolvedScope({ group, servers }, NO_HEADERS), upstreams, toolSets)
+    },
+    checkGroup(group, servers) {
+      refuseUnlike(toResolvedScope({ group, servers }, NO_HEADERS), upstreams)
     },
     async drain(timeoutMs) {
       drained = true

@@ -13,7 +13,7 @@ import { createMirror } from './settings-file/mirror.ts'
 export interface OpenRegistry {
   readonly registry: Registry
   readonly mirror: FileMirror
-  /** Runs the registry within a transaction and emits its events after the commit. What the settings file holds cannot be changed. */
+  /** Runs the registry within a transaction and emits its events after the commit. What the settings file holds cannot be changed, and selectors are not checked. */
   within(together: Together): TogetherParts
   /** Writes pending records and stops the timers. The store stays open. */
   close(): Promise<void>
@@ -39,7 +39,7 @@ export function createRegistry(deps: RegistryDeps): OpenRegistry {
     },
     mirror: createMirror(deps),
     within: ({ store, attempt }) => {
-      const { fileWriter: _, ...others } = deps
+      const { fileWriter: _, checkGroup: __, ...others } = deps
       const joined = { ...others, store }
       const registry = {
         ...{ servers: new Servers(joined), groups: new Groups(joined), users: new Users(joined) },

@@ -2,19 +2,17 @@ import type { UpstreamReply } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { McpMiddleware } from '../../contract/points.ts'
-import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import type { CallTracer } from '../../features/tracing.ts'
 import type { EndedCall } from '../../telemetry/calls/ended-call.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
-import type { Target } from '../scope/merge.ts'
 import { completionTarget, type OwnUri, resourceTarget } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ExchangeTarget } from '../scope/scope-types.ts'
+import type { ExchangeTarget, Target } from '../scope/scope-types.ts'
 import { signInAnswer } from '../scope/sign-ins.ts'
 import { callAddedTool, innerCall, shortened } from './added-tools.ts'
-import { EVERY_CAPABILITY, needsAsking } from './asked-clients.ts'
+import { unknownName } from './asked-clients.ts'
 import {
   answeredWith,
   type CalledGroup,
@@ -30,6 +28,7 @@ import type { Forwarder, Routed } from './forwarder.ts'
 import { type MiddlewareTrace, type MiddlewareWatch, matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
 import { middlewareContext } from './middleware-context.ts'
 import { blockedBy, type CallEnd, outsideOf, withSkipped } from './middleware-records.ts'
+import { completedBy, completedValue, selection, withOthers } from './selection.ts'
 import { sentName, toolParams, traced, withoutNullArguments } from './sent-params.ts'
 import { withStructure } from './structured-result.ts'
 import { failureForModel } from './tool-failure.ts'
@@ -238,24 +237,26 @@ export class Router {
       this.#recordUnsent(routed, params, calledMs, answeredWith(answer, false))
       return answer
     }
-    const target =
+    const found =
       scope.tool(name, exchange.capabilities) ?? (routed.inner ? undefined : this.#views.tool(exchange, scope, name))
     // A tool set acts for a model.
-    if (!target || (routed.inner && target.item?.onlyFor)) throw this.#unknownName(routed, 'tool', name)
-    this.#views.opened(exchange, scope, target)
+    if (!found || (routed.inner && found.item?.onlyFor)) throw this.#unknownName(routed, 'tool', name)
     const sentArguments = params?.arguments
     if (sentArguments !== undefined && sentArguments !== null && !isPlainObject(sentArguments))
       throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
+    const { target, params: own } = selection(scope, name, found, params)
+    this.#views.opened(exchange, scope, target)
     const startedMs = this.#parts.now()
     if (target.blocked) throw approvalRequired(name)
     const trace = this.#parts.tracer?.begin({
       ...{ tool: target.original, server: target.member.server.name, group: scope.resolved.group.name },
       ...{ requestId: exchange.requestId, userId: exchange.actor.userId, meta: params?._meta },
     })
-    const sent = traced(toolParams(params ?? {}, target), trace)
+    const sent = traced(toolParams(own ?? {}, target), trace)
     const finish = (reply: UpstreamReply): Outcome => {
       const endedMs = this.#parts.now()
-      const outcome = withStructure(target, reply, this.#parts.forwarder.outcome(routed, target.member, reply))
+      const answered = withStructure(target, reply, this.#parts.forwarder.outcome(routed, target.member, reply))
+      const outcome = withOthers(scope, name, target, answered, found.choice)
       trace?.end(callStatus(reply))
       // Not finished: the retry is recorded.
       if (outcome.kind === 'input_required') return outcome
@@ -273,24 +274,20 @@ export class Router {
   }
 
   #unknownName({ exchange, scope }: Routed, kind: 'tool' | 'prompt', name: string): HubError {
-    const { tools, prompts } = scope.catalogFor(exchange.capabilities)
-    const known = kind === 'tool' ? [...tools].filter(([, { item }]) => !item?.onlyFor) : prompts
-    if (kind === 'tool' && scope.catalogFor(EVERY_CAPABILITY).tools.has(name)) return needsAsking(name)
-    const near = this.#parts.refusals.exhausted(exchange.actor.userId)
-      ? []
-      : suggestNames(
-          name,
-          Array.from(known, ([one]) => one),
-        )
-    return new HubError(`${kind}_not_found`, `There is no ${kind} "${name.slice(0, 64)}" here`, meantHint(near))
+    return unknownName(scope, exchange.capabilities, kind, name, this.#parts.refusals.exhausted(exchange.actor.userId))
   }
 
   #getPrompt(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const name = params?.name
     if (typeof name !== 'string') throw invalid('prompts/get needs "name", the name of a prompt')
-    const target = routed.scope.prompt(name)
-    if (!target) throw this.#unknownName(routed, 'prompt', name)
-    return this.#forwardPlain(routed, target, { ...withoutNullArguments(params ?? {}), name: sentName(target) })
+    const found = routed.scope.prompt(name)
+    if (!found) throw this.#unknownName(routed, 'prompt', name)
+    const { target, params: own } = selection(routed.scope, name, found, params)
+    const sent = { ...withoutNullArguments(own ?? {}), name: sentName(target) }
+    return this.#parts.forwarder.forward(routed, target, sent, reply => {
+      const outcome = this.#parts.forwarder.outcome(routed, target.member, reply)
+      return this.#truncated(routed, target, withOthers(routed.scope, name, target, outcome, found.choice))
+    })
   }
 
   #readResource(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
@@ -311,13 +308,16 @@ export class Router {
     }
   }
 
-  #complete(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+  #complete(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const ref = params?.ref
     if (!isPlainObject(ref)) throw invalid('completion/complete needs "ref", a prompt or a resource')
-    const { target, original } = completionTarget(routed.scope, ref)
+    const { target: found, original } = completionTarget(routed.scope, ref)
+    const completed = completedValue(found, params?.argument)
+    if (completed) return completed
+    const { target, context } = completedBy(found, params?.context)
     if (!memberHas(routed.scope.catalog.byServer.get(target.member.server.id), 'completions'))
       throw new HubError('method_not_found', `The server of this ${String(ref.type)} offers no completion`)
-    return this.#forwardPlain(routed, target, { ...params, ref: original })
+    return this.#forwardPlain(routed, target, { ...params, ref: original, ...(context ? { context } : {}) })
   }
 
   #forwardPlain(routed: Routed, target: Target, params: JsonObject, own?: OwnUri): Promise<Outcome> {

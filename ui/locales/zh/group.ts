@@ -97,6 +97,10 @@ export const group: Readonly<Record<string, string>> = {
     '有 {count} 个{kind}未列出：一个地址最多提供 {limit} 个。',
   'A model pays about {tokens} tokens to read these tools, most for {largest}. Select fewer, or use {path}.':
     '模型读取这些工具约需 {tokens} 个 Token，其中最多的是 {largest}。请减少所选工具，或使用 {path}。',
+  '{item} of {values} is left out: its schema is unlike that of {as}{places}.':
+    '{values} 的 {item} 未列出：其参数格式与 {as} 不同{places}。',
+  '{item} cannot be used with {values}: not offered there.': '{item} 不能用于 {values}：那里没有提供。',
+  '{item} is left out: it has the argument of the selector itself.': '{item} 未列出：它本身已有选择器的参数。',
   'A model pays about {tokens} tokens to read the tool {tool}.': '模型读取工具 {tool} 约需 {tokens} 个 Token。',
   tools: '工具',
   prompts: '提示',
