@@ -76,8 +76,7 @@ export const REMEDIES: Readonly<Record<HubErrorCode, string>> = {
   name_taken: 'Choose another name.',
   server_ambiguous: 'Write it as owner~name; the candidates are in the answer.',
   group_ambiguous: 'Write it as owner~name; the candidates are in the answer.',
-  group_schema_differs:
-    'Leave the tool out of these members, pin or hide the arguments that differ, or take the server out of the selector.',
+  group_schema_differs: 'Leave the tool out of a member, pin the arguments that differ, or take out the server.',
   selector_argument_taken: 'Choose another name for the selector’s argument, or leave the tool out of its members.',
   group_in_use: 'Unbind what uses it first, or delete with ?force=true.',
   last_admin: 'Make somebody else an administrator first.',

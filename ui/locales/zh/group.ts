@@ -1,5 +1,22 @@
 /** Chinese texts of group, by their English. */
 export const group: Readonly<Record<string, string>> = {
+  'Equal servers as one': '将相同的服务器合为一组工具',
+  'Servers that are alike, such as one for each region, are listed once, with an argument that chooses the server.':
+    '相同的服务器（例如每个地区一个）只列出一次，由一个参数选择服务器。',
+  Argument: '参数',
+  'Such as region, tenant or device': '例如地区、租户或设备',
+  'Its description': '参数描述',
+  'The server that runs it.': '执行调用的服务器。',
+  'Where it is left out': '未给出时',
+  'Refuse the call': '拒绝调用',
+  'Value that chooses it': '选择它的值',
+  'Value that chooses {name}': '选择 {name} 的值',
+  'listed on its own': '单独列出',
+  'Another server has this value': '另一个服务器已有此值',
+  Differences: '差异',
+  'Differences of {name}': '{name} 的差异',
+  'Place in the schema': '在参数格式中的位置',
+  'not there': '没有',
   'Words to find it by, separated by commas': '用于查找的词，以逗号分隔',
   'Instructions for clients': '给客户端的说明',
   'Models read them before they use the tools, in place of the description.': '模型在使用工具前阅读，取代描述。',
