@@ -42,6 +42,7 @@ import { Refusals } from './rpc/refusals.ts'
 import { OfflineGracePeriod } from './scope/offline-grace.ts'
 import { headersFor, NO_HEADERS } from './scope/passed-headers.ts'
 import { Principals, ScopeTable, toResolvedScope } from './scope/paths.ts'
+import { ItemForms } from './scope/selector.ts'
 import { Subscribers } from './scope/subscribers.ts'
 import { ToolSets } from './scope/tool-sets.ts'
 
@@ -100,7 +101,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const toolSets = new ToolSets(deps.toolSets, log)
   const headersOf = (actor: UserActor, servers: readonly ServerRecord[]) =>
     headersFor(deps.registry.settings, actor, servers)
-  const scopeParts = { upstreams, offlineGrace, toolSets, now }
+  const scopeParts = { upstreams, offlineGrace, toolSets, now, itemForms: new ItemForms() }
   const scopes = new ScopeTable(deps.resolver, headersOf, scopeParts, scope => subscribers.inUse(scope))
   const tasks = new TaskTable(now)
   const base = {

@@ -208,6 +208,55 @@ describe('members that are not alike', () => {
   })
 })
 
+describe('names of a selector', () => {
+  const members = { a: 'crm-r11', b: 'crm-r12' }
+  const make = (name: string, more: object) =>
+    admin.ok('POST', '/api/groups', { name, selector: { argument: 'region', members }, ...more })
+  const namesOf = async (group: string) =>
+    (await (await admin.mcp(`/mcp/${group}`)).listTools()).tools.map(({ name }) => name)
+
+  test('begin with the argument where an ordinary member has the same one, or all have prefixes', async () => {
+    await make('clashing', { members: ['taking'] })
+    expect(await namesOf('clashing')).toContain('region_name')
+    expect(await namesOf('clashing')).toContain('taking_name')
+    const client = await admin.mcp('/mcp/clashing')
+    expect(JSON.parse(await callText(client, 'region_name', { region: 'b' })).server).toBe('crm-r12')
+    expect(JSON.parse(await callText(client, 'taking_name')).server).toBe('taking')
+    await make('prefixed', { naming: 'prefixed' })
+    expect(await namesOf('prefixed')).toContain('region_raw')
+  })
+
+  test('are those that members give them, by which their tools belong together', async () => {
+    const chosen = (name: string) => [{ name, as: 'identity' }]
+    await make('given', {
+      members: [
+        { server: 'crm-r11', tools: chosen('name') },
+        { server: 'crm-r12', tools: chosen('seen') },
+      ],
+    }).catch(() => undefined)
+    expect((await admin.request('GET', '/api/groups/given')).status).toBe(404)
+    const alike = { members: ['crm-r11', 'crm-r12'].map(server => ({ server, tools: chosen('name') })) }
+    await make('given', alike)
+    expect(await namesOf('given')).toEqual(['identity'])
+    const client = await admin.mcp('/mcp/given')
+    expect(JSON.parse(await callText(client, 'identity', { region: 'a' }))).toEqual({ server: 'crm-r11', tool: 'name' })
+  })
+
+  test('of the former list lead nowhere in the place of several servers', async () => {
+    await admin.ok('POST', '/api/groups', { name: 'turning', selector: { argument: 'region', members } })
+    const client = await admin.mcp('/mcp/turning')
+    await client.listTools()
+    await admin.ok('PATCH', '/api/groups/turning', { selector: null })
+    await until(async () => (await client.listTools()).tools.some(({ name }) => name === 'crm-r11_name'))
+    const gone = await failureOf(client.callTool({ name: 'name', arguments: { region: 'a' } }))
+    expect(gone.data).toMatchObject({ code: 'tool_not_found' })
+    await admin.ok('PATCH', '/api/groups/turning', { selector: { argument: 'region', members } })
+    await until(async () => (await client.listTools()).tools.some(({ name }) => name === 'name'))
+    // A client that has not read the new list still reaches the server whose tool it knows.
+    expect(JSON.parse(await callText(client, 'crm-r12_name')).server).toBe('crm-r12')
+  })
+})
+
 describe('members of a selector', () => {
   test('that a caller may not use are no values, and ordinary members stay as they are', async () => {
     const members = { open: 'crm-r19', closed: 'crm-r20' }
