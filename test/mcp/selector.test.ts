@@ -21,6 +21,8 @@ const equal = (name: string, more: Record<string, string> = {}) =>
     CAPABILITIES: '{"completions":{}}',
     ...more,
   })
+/** A middleware that answers with its context where a call asks for it. */
+const GUARDING = { use: join(import.meta.dir, 'fixtures/guarding.ts'), isolate: false }
 const SELECTOR = {
   argument: 'region',
   members: Object.fromEntries(REGIONS.map(region => [region, `crm-${region}`])),
@@ -40,7 +42,7 @@ beforeAll(async () => {
     unlike: equal('unlike', { SCHEMA: '{"type":"integer"}' }),
     taking: equal('taking', { SCHEMA: '{"type":"string"}' }),
   }
-  ;({ hub, admin } = await startOnline({ settings: { mcpServers, groups: [FILED] } }))
+  ;({ hub, admin } = await startOnline({ settings: { mcpServers, groups: [FILED], plugins: [GUARDING] } }))
   await admin.ok('POST', '/api/groups', { name: 'crm', members: ['other'], selector: SELECTOR })
 }, 120_000)
 afterAll(() => hub?.stop())
@@ -69,6 +71,17 @@ describe('a selector over 20 equal servers', () => {
     expect(structuredContent).toEqual({ a: 1.5, b: [null] })
     const found = await until(async () => (await admin.ok('GET', '/api/logs/search?tool=raw')).items[0])
     expect(found).toMatchObject({ server: 'crm-r07', group: 'crm', tool: 'raw' })
+  })
+
+  test('gives middlewares the server that is chosen, with its tags and those of the group', async () => {
+    await admin.ok('PATCH', '/api/servers/crm-r06', { tags: ['Six'] })
+    await admin.ok('PATCH', '/api/groups/crm', { tags: ['crm'] })
+    const client = await admin.mcp('/mcp/crm')
+    const context = JSON.parse(await callText(client, 'name', { region: 'r06', guard: 'context' }))
+    expect(context).toMatchObject({
+      ...{ group: { name: 'crm' }, server: { name: 'crm-r06' }, tool: { name: 'name' } },
+      tags: { group: ['crm'], server: ['Six'] },
+    })
   })
 
   test('refuses a call without the argument, and with another value, and names the values', async () => {
