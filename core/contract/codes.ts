@@ -35,6 +35,7 @@ export const ERROR_CODES = {
   address_not_allowed: { status: 403, title: 'Not from this address' },
   admin_only: { status: 403, title: 'Administrators only' },
   not_owner: { status: 403, title: 'Only its owner may do this' },
+  owner_rights_needed: { status: 403, title: 'It needs the rights of the owner' },
   insufficient_scope: { status: 403, title: 'The key is not made for this' },
   field_forbidden: { status: 403, title: 'A field that you may not set' },
   password_mismatch: { status: 403, title: 'The present password is wrong' },
@@ -55,6 +56,8 @@ export const ERROR_CODES = {
   server_not_found: { status: 404, title: 'No such server' },
   group_not_found: { status: 404, title: 'No such group' },
   user_not_found: { status: 404, title: 'No such user' },
+  team_not_found: { status: 404, title: 'No such team' },
+  share_not_found: { status: 404, title: 'It is not shared with them' },
   key_not_found: { status: 404, title: 'No such access key' },
   sign_in_not_found: { status: 404, title: 'No such sign-in' },
   plugin_not_found: { status: 404, title: 'No such plugin' },
@@ -92,6 +95,7 @@ export const ERROR_CODES = {
   quota_servers: { status: 409, title: 'Too many servers' },
   quota_stored_bytes: { status: 409, title: 'Too much stored' },
   quota_groups: { status: 409, title: 'Too many groups' },
+  quota_shares: { status: 409, title: 'Too many shares, teams or members' },
   quota_members: { status: 409, title: 'Too many members' },
   quota_catalog_bytes: { status: 409, title: 'Too many bytes of lists' },
   key_expired: { status: 409, title: 'The access key has ended' },
@@ -204,6 +208,7 @@ type ErrorDataByCode = Record<'json_invalid' | 'json_duplicate_key', { line: num
   Record<'resource_not_found' | 'uri_ambiguous', { uri: string }> &
   Record<'selector_missing' | 'selector_unknown' | 'server_offline', { argument: string; values: readonly string[] }> &
   Record<'group_schema_differs' | 'selector_argument_taken', { differences: readonly JsonObject[] }> &
+  Record<'not_owner' | 'owner_rights_needed', { role: string }> &
   Record<'redirect_blocked' | 'upstream_http_error', { status: number }> &
   Record<'version_unsupported' | 'request_invalid', { supported: readonly string[]; requested: string }> &
   Record<'connection_lost' | 'url_address_blocked', { sent: false }> & {

@@ -15,6 +15,7 @@ export interface GroupWarning {
     | 'selector_differs'
     | 'selector_partial'
     | 'selector_argument_taken'
+    | 'others_get_less'
   readonly message: string
   /** The server's name as its owner wrote it. */
   readonly server?: string

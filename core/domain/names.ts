@@ -3,7 +3,7 @@ import { normalForm } from '../transport-kit/normal-form.ts'
 import { visibleName } from './text/visible-text.ts'
 
 /** Kinds of names; names of users have further rules. */
-export type NameKind = 'server' | 'group' | 'user' | 'alias' | 'tag'
+export type NameKind = 'server' | 'group' | 'user' | 'alias' | 'team' | 'tag'
 
 /** A name as stored (NFC), and the key that must be unique. */
 export interface CheckedName {

@@ -5,6 +5,7 @@ import assistantBridge from '../../plugins/assistant-bridge/plugin.ts'
 import bundles from '../../plugins/bundles/plugin.ts'
 import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
+import guards from '../../plugins/guards/plugin.ts'
 import hostedKeys from '../../plugins/hosted-keys/plugin.ts'
 import importClients from '../../plugins/import-clients/plugin.ts'
 import logDatabase from '../../plugins/log-database/plugin.ts'
@@ -15,6 +16,7 @@ import marketRegistry from '../../plugins/market-registry/plugin.ts'
 import oauthClient from '../../plugins/oauth-client/plugin.ts'
 import oauthServer from '../../plugins/oauth-server/plugin.ts'
 import otlp from '../../plugins/otlp/plugin.ts'
+import quotas from '../../plugins/quotas/plugin.ts'
 import rankEmbeddings from '../../plugins/rank-embeddings/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
 import signIn from '../../plugins/sign-in/plugin.ts'
@@ -73,6 +75,8 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   oauthServer,
   oauthClient,
   signIn,
+  quotas,
+  guards,
 ]
 
 /** Settings of the hub that plugins read at each use, so that a change holds at once. */

@@ -134,6 +134,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   })
   undo.defer(() => closeRegistry(room, log))
   const { registry } = room
+  await room.load()
   const { config, sources, written, warnings } = loaded.withStored(await registry.settings.allSystem())
   for (const warning of warnings) log.warn(warning)
   stdioPolicy = config.stdioPolicy
@@ -175,6 +176,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     transports: () => plugins.contributions('transport'),
     headerProviders: () => plugins.contributions('headerProvider'),
     credentialSources: () => plugins.contributions('credentialSource'),
+    filters: () => plugins.contributions('contentFilter'),
     log: hubLog.with({ component: 'connections' }),
     redactors: servers,
     instanceId: marks.make(),
@@ -206,7 +208,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     resolver: () => firstContribution(plugins.contributions('groupResolver')),
     middlewares: () => everyContribution(plugins.contributions('mcpMiddleware')),
     watch: plugins.middlewares,
+    filters: () => plugins.contributions('contentFilter'),
     toolSets: () => plugins.contributions('tools'),
+    callGates: () => plugins.contributions('callGate'),
     challenge: () => firstContribution(plugins.contributions('challenge')),
     recordCall,
     requestEnded: (method, era, word) => meters.metrics.mcpRequest(method, era, word),
@@ -267,6 +271,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
       ...{ registry, alerts, dashboards, assistant, templates },
+      closedFields: ({ transport, config }) => transports.serverFields.closed(transport, config),
       ...moving,
       ...{ importSources, kinds, logStore },
       usualHealthCheck: () => loaded.settings.state.healthCheck,
@@ -278,7 +283,6 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       clientConfigs: () => plugins.contributions('clientConfig'),
       activeConnections: () => http.active(),
       openStreams: userId => http.liveStreams(userId) + mcp.usage(userId).streamsPerUser,
-      sealer,
       logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
       ...metricsDeps({
         ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs, tracer, logStore },

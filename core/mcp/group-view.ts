@@ -1,7 +1,7 @@
 import type { Upstreams } from '../connections/api.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { UserActor } from '../contract/records.ts'
+import type { ServerRecord, UserActor } from '../contract/records.ts'
 import { differences } from '../domain/groups/agreement.ts'
 import { namedValues } from '../domain/groups/selected-schema.ts'
 import { parseExact } from '../domain/json/exact-json.ts'
@@ -15,11 +15,21 @@ import { type Choice, listsFor, type ResolvedScope } from './scope/scope-types.t
 import type { SelectorFault } from './scope/selector.ts'
 import type { ToolSets } from './scope/tool-sets.ts'
 
+interface ViewParts {
+  readonly upstreams: Upstreams
+  readonly toolSets: ToolSets
+  readonly seesWhole: (actor: UserActor, server: ServerRecord) => boolean
+}
+
 /**
  * The offer of a group, from the stored catalogues: an offline member counts as last seen, so that an editor of the group sees
- * all of it. Warnings about a server's lists are shown to those who may edit the server.
+ * all of it. Warnings about a server's lists are shown to users with the role `see`.
  */
-export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Upstreams, toolSets: ToolSets): GroupView {
+export function groupView(
+  actor: UserActor,
+  scope: ResolvedScope,
+  { upstreams, toolSets, seesWhole }: ViewParts,
+): GroupView {
   const states = scope.members.map(member => ({
     member,
     ...listsFor(upstreams, member.server, actor.userId),
@@ -46,7 +56,7 @@ export function groupView(actor: UserActor, scope: ResolvedScope, upstreams: Ups
     tools: (offset, limit) => pieceOf(ofServers, offset, limit, item => item.characters).map(toolJson),
     counts: { tools: ofServers.length, ...merged.counts },
     tokens: aboutTokens(quarters),
-    warnings: groupWarnings(actor, scope, merged, upstreams),
+    warnings: groupWarnings(actor, scope, merged, { upstreams, seesWhole }),
   }
 }
 

@@ -13,7 +13,7 @@ import { OneAtATime } from './one-at-a-time.ts'
 import { sealWithPassphrase } from './passphrase.ts'
 
 /** The registries that an export reads. */
-export type ExportRegistry = Pick<Registry, 'servers' | 'groups' | 'settings'>
+export type ExportRegistry = Pick<Registry, 'servers' | 'groups' | 'shares' | 'settings'>
 
 /** The kinds that are exported beside those of the registry. */
 export type ExportRecords = ReturnType<MovingKinds>

@@ -12,6 +12,7 @@ const HUB_POINTS = {
   headerProvider: true,
   credentialSource: true,
   mcpMiddleware: true,
+  callGate: true,
   groupResolver: true,
   tools: true,
   toolRanker: true,
@@ -20,6 +21,7 @@ const HUB_POINTS = {
   bridge: true,
   routes: true,
   callTracer: true,
+  contentFilter: true,
   tokenVerifier: true,
   challenge: true,
   secondFactor: true,
@@ -28,6 +30,7 @@ const HUB_POINTS = {
   builtPage: true,
   serverTemplates: true,
   programSource: true,
+  serverFields: true,
   limitUse: true,
 } satisfies Partial<Record<keyof ExtensionPoints, true>>
 

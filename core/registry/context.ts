@@ -7,6 +7,7 @@ import type { EventBus } from '../events/bus.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import type { RecordKinds } from './record-kinds.ts'
+import type { ShareMap } from './share-map.ts'
 
 /** Writes an edit of one entry back to the settings file. `owner` as in the file; undefined for plain entries. */
 export interface FileWriter {
@@ -25,6 +26,8 @@ export interface RegistryDeps {
   readonly store: Store
   readonly bus: EventBus
   readonly sealer: Sealer
+  /** What is shared with whom, in memory. */
+  readonly shares: ShareMap
   /** Kinds of records that users own beside servers, groups and keys. */
   readonly kinds: RecordKinds
   /** The policy for commands and the sandbox level of this machine; read at each save. */

@@ -5,7 +5,10 @@ import type {
   ClientSessionTable,
   ResetLinkTable,
   RevokedTokenTable,
+  ShareTable,
   SignInTable,
+  TeamMemberTable,
+  TeamTable,
   UserTable,
 } from './people-tables.ts'
 
@@ -38,6 +41,9 @@ export interface Tables {
   import_run: ImportRunTable
   group_former_path: GroupFormerPathTable
   waiting_row: WaitingRowTable
+  team: TeamTable
+  team_member: TeamMemberTable
+  share: ShareTable
 }
 
 /** A server with its configuration. Times are ISO 8601 UTC. */

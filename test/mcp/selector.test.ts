@@ -22,7 +22,7 @@ const equal = (name: string, more: Record<string, string> = {}) =>
     ...more,
   })
 /** A middleware that answers with its context where a call asks for it. */
-const GUARDING = { use: join(import.meta.dir, 'fixtures/guarding.ts'), isolate: false }
+const CONTEXT = { use: join(import.meta.dir, 'fixtures/context-answers.ts'), isolate: false }
 const SELECTOR = {
   argument: 'region',
   members: Object.fromEntries(REGIONS.map(region => [region, `crm-${region}`])),
@@ -42,7 +42,8 @@ beforeAll(async () => {
     unlike: equal('unlike', { SCHEMA: '{"type":"integer"}' }),
     taking: equal('taking', { SCHEMA: '{"type":"string"}' }),
   }
-  ;({ hub, admin } = await startOnline({ settings: { mcpServers, groups: [FILED], plugins: [GUARDING] } }))
+  const settings = { mcpServers, groups: [FILED], plugins: [CONTEXT] }
+  ;({ hub, admin } = await startOnline({ settings }))
   await admin.ok('POST', '/api/groups', { name: 'crm', members: ['other'], selector: SELECTOR })
 }, 120_000)
 afterAll(() => hub?.stop())

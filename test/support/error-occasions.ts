@@ -28,7 +28,9 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   origin_not_allowed: 'the Origin header is not on the list; on every path',
   address_not_allowed: 'what only administrators may do, by one who is outside ADMIN_ADDRESSES',
   admin_only: 'an ordinary user on an administrator’s route or scope',
-  not_owner: 'changing a public thing of somebody else',
+  not_owner:
+    'doing with a public or shared thing of somebody else what the role does not allow; `role` says which it is',
+  owner_rights_needed: 'with the role `change`, changing what a server of a user with more rights runs',
   insufficient_scope:
     'an access key without `api` or `api:read` on the API, where a session is needed, or that makes a key that opens more or outlives it',
   field_forbidden: '`owner`, `sandbox` and the like by an ordinary user',
@@ -49,6 +51,8 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   server_not_found: 'it is missing, or not visible to the caller',
   group_not_found: 'it is missing, not visible, or outside the key’s scopes',
   user_not_found: 'it is missing, or not visible to the caller',
+  team_not_found: 'no team has this name',
+  share_not_found: 'it is not shared with this user or team',
   key_not_found: 'it is missing, or somebody else’s',
   sign_in_not_found: 'it has ended, or is somebody else’s',
   plugin_not_found: 'no plugin has this name',
@@ -88,6 +92,7 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   quota_stored_bytes:
     'saving more bytes than a user may have of servers, OpenAPI documents, groups, settings, rules and all else that is stored (`storedBytesPerUser`), or a bundle that with the user’s others takes more, packed and unpacked (`diskBytesPerUser`)',
   quota_groups: 'creating one more than a user may have',
+  quota_shares: 'more than 200 shares of one thing, 100 teams, or 1,000 members of a team',
   quota_members: 'saving a group with more members than one may have',
   quota_catalog_bytes:
     'the servers of one user list more bytes than all of them may have; the state of such a server says so',
@@ -191,6 +196,11 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
 
 /** The same for the codes of bundled plugins. */
 export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
+  quota_rate: 'a call beyond the quota of a minute',
+  quota_day: 'a call beyond the quota of a day',
+  quota_at_once: 'a call while as many as the quota allows have not ended',
+  quota_tokens: 'a call after the results of the day had as many tokens as the quota allows',
+  quota_plans: 'setting a quota for one more key, client or tool than permitted',
   history_unavailable: 'log records are not stored, or the thread that keeps them is away',
   bundle_invalid: 'a file is sent as a bundle that is no zip, has no valid manifest, or breaks a rule for entries',
   bundle_not_found: 'it is missing, was removed after a day without a server, or is somebody else’s',
@@ -221,6 +231,7 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   scope_denied: 'a server refuses a call for its scopes after two grants within ten minutes',
   issuer_changed: 'the metadata of a server name another issuer than the one at which the user signed in',
   resource_changed: 'the address of a server has left the resource for which the user signed in',
+  flow_expired: 'the state of a sign-in whose code nobody entered at the issuer in time',
   flow_foreign: 'a user finishes a sign-in that another user began',
   sign_in_denied: 'the issuer or the person refused a sign-in, or the issuer took no code',
   issuer_mismatch: 'an issuer calls itself otherwise than it was called, or an answer names another issuer or none',
@@ -249,4 +260,6 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   identity_taken: 'linking an account that another user has linked',
   identity_not_found: 'unlinking an account that you have not linked',
   last_sign_in: 'unlinking the only account of a user without a password',
+  guard_refused: 'a rule about content refuses what a call sends, or what the server answers',
+  guard_not_found: 'the samples of a rule about content that is not there',
 }

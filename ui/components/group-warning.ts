@@ -70,6 +70,10 @@ export function warningText({ code, message, server = '', tools = [], params = {
       })
     case 'selector_argument_taken':
       return t('{item} is left out: it has the argument of the selector itself.', { item: word('item') })
+    case 'others_get_less':
+      return t('Server {server} is private: not all who may use the group get it. Share the server with them, too.', {
+        server,
+      })
     default:
       return message
   }

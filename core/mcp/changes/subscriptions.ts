@@ -254,7 +254,8 @@ export class Subscriptions {
     if (subscription.subscribers.size > 0) return undefined
     this.#forget(subscription)
     // The upstream forgets subscriptions with the connection; a server that is offline must not be started for this.
-    if (this.#upstreams.status(subscription.member.server.id).state !== 'online') return undefined
+    const { server } = subscription.member
+    if (this.#upstreams.status(server.id, undefined, target.scope.actor.userId).state !== 'online') return undefined
     if (target.ended && target.ownConnection(subscription.member.server)?.kind === 'session') return undefined
     return this.#send('resources/unsubscribe', subscription.member, target, subscription.original)
   }

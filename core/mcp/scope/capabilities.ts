@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import type { ScopeMemberInfo } from '../../contract/points.ts'
 import { APPS_EXTENSION, appsSettings } from '../../domain/client-capabilities.ts'
 import { extensionOf, SKILLS_EXTENSION } from '../../domain/tools/extensions.ts'
+import type { ScopeMemberInfo } from '../../features/tools.ts'
 import { cutBytes } from '../../transport-kit/cut-text.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import type { MergedCatalog } from './merge.ts'

@@ -1,11 +1,10 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { Upstreams } from '../../connections/api.ts'
-import type { UserActor } from '../../contract/records.ts'
+import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import type { GroupWarning } from '../../domain/group-warning.ts'
 import { differences } from '../../domain/groups/agreement.ts'
 import { namedValues } from '../../domain/groups/selected-schema.ts'
 import { LIST_KINDS } from '../../domain/mcp-methods.ts'
-import { canEdit } from '../../domain/ownership.ts'
 import { visibleName } from '../../domain/text/visible-text.ts'
 import { aboutTokens, MANY_TOKENS, MANY_TOKENS_OF_A_TOOL } from '../../domain/tools/about-tokens.ts'
 import { isToolOn, overrideOf } from '../../domain/tools/tool-shape.ts'
@@ -20,15 +19,20 @@ const ONE_CONNECTION = ' serves one connection at a time: all clients share it, 
 /** Most names in one warning. */
 const NAMED = 50
 
+interface WarningParts {
+  readonly upstreams: Pick<Upstreams, 'face'>
+  readonly seesWhole: (actor: UserActor, server: ServerRecord) => boolean
+}
+
 /**
- * Lists the features that clients of a scope may miss. Warnings about a server's lists are only for those who may edit the
- * server.
+ * Lists the features that clients of a scope may miss. Warnings about a server's lists are only for users with the role `see`
+ * for it.
  */
 export function groupWarnings(
   actor: UserActor,
   scope: ResolvedScope,
   merged: MergedCatalog,
-  upstreams: Pick<Upstreams, 'face'>,
+  { upstreams, seesWhole }: WarningParts,
 ): readonly GroupWarning[] {
   const own = (state: MemberState) => scope.group.ownerId === state.member.server.ownerId
   const listed = Map.groupBy(merged.lists.tools, item => item.serverId)
@@ -48,7 +52,7 @@ export function groupWarnings(
       const { missing, asking } = missedTools(state, own(state), extra)
       const collided =
         scope.group.naming === 'auto' ? collidedTools(state, listed.get(member.server.id) ?? [], own(state)) : []
-      const complaints = canEdit(actor, member.server) ? catalog.warnings : []
+      const complaints = seesWhole(actor, member.server) ? catalog.warnings : []
       return [
         ...complaints.map(text => warning('server_lists', `: ${text}`)),
         ...missing.map(tool => warning('tool_missing', `: it has no tool "${tool}", which the group selects`, [tool])),

@@ -1,5 +1,4 @@
 import type { JsonObject } from '../../contract/json.ts'
-import type { ScopeTool } from '../../contract/points.ts'
 import type { ListKind } from '../../domain/mcp-methods.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import { mayHaveOutputSchema, outputSchemasOf } from '../../domain/tools/output-schema.ts'
@@ -11,6 +10,7 @@ import {
   overrideOf,
   pinsWithVariables,
 } from '../../domain/tools/tool-shape.ts'
+import type { ScopeTool } from '../../features/tools.ts'
 import { chosenPrompts, chosenTools, chosenUris } from './chosen.ts'
 import { ListItem } from './list-item.ts'
 import { exposeNames, type NamingMode } from './naming.ts'

@@ -156,14 +156,14 @@ export class Scope {
 
   get catalog(): MergedCatalog {
     if (this.#catalog && !this.#dirty) return this.#catalog
-    const { upstreams, offlineGrace } = this.#parts
+    const { upstreams } = this.#parts
     const states = this.#resolved.members.map(member => {
       const { server } = member
       const { side } = this.face(server.id)
       const signInAt = this.#signInAt(server)
       return {
         ...{ member, signInAt, ...listsFor(upstreams, server, this.actor.userId, side) },
-        listed: server.enabled && signInAt === undefined && offlineGrace.listed(server.id),
+        listed: server.enabled && signInAt === undefined && this.#isListed(server.id),
       }
     })
     const before = this.#catalog
@@ -175,6 +175,12 @@ export class Scope {
     this.#announced ??= this.#catalog.lists
     if (before) this.#oldNames.keep(before, this.#catalog)
     return this.#catalog
+  }
+
+  #isListed(serverId: string): boolean {
+    const { offlineGrace, upstreams } = this.#parts
+    if (offlineGrace.listed(serverId)) return true
+    return upstreams.status(serverId, undefined, this.actor.userId).state === 'online'
   }
 
   /** Undefined outside of a client's path: there the owner's lists are shown. */

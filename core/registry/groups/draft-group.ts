@@ -3,7 +3,7 @@ import type { ParsedGroupBody } from '../../domain/group-body.ts'
 import { formatRef } from '../../domain/names.ts'
 import type { Reader } from '../../store/transact.ts'
 import type { WrittenGroup } from '../api.ts'
-import type { RegistryDeps } from '../context.ts'
+import { type RegistryDeps, timestamp } from '../context.ts'
 import { chooseOwner, type Owner } from '../owners.ts'
 import { serverRecord } from '../rows.ts'
 import { selectServers } from '../server-rows.ts'
@@ -12,17 +12,24 @@ import type { NewMember } from './group-rows.ts'
 import { usableMembers } from './usable-members.ts'
 
 /** Returns the group that a body would create, checked as for saving; nothing is written. */
-export async function draftGroup(db: Reader, actor: Actor, parsed: ParsedGroupBody, at: string): Promise<WrittenGroup> {
+export async function draftGroup(
+  db: Reader,
+  actor: Actor,
+  parsed: ParsedGroupBody,
+  deps: Pick<RegistryDeps, 'now' | 'shares'>,
+): Promise<WrittenGroup> {
+  const at = timestamp(deps)
+  const { shares } = deps
   const owner = await chooseOwner(db, actor, parsed.owner, undefined)
-  const found = await findMembers(db, owner, parsed)
+  const found = await findMembers(db, owner, parsed, { shares })
   refuseLargeSelections(found)
   const group = await draftRecord(db, owner, parsed, found, at)
-  return { ...group, usable: await usableMembers(db, actor, group), lost: [] }
+  return { ...group, usable: await usableMembers(db, actor, group, shares), lost: [] }
 }
 
 /** Throws what `RegistryDeps.checkGroup` does for a group with these members that is about to be written. */
 export async function checkSelected(
-  deps: Pick<RegistryDeps, 'checkGroup'>,
+  deps: Pick<RegistryDeps, 'checkGroup' | 'shares'>,
   db: Reader,
   owner: Owner,
   body: ParsedGroupBody,
@@ -30,7 +37,7 @@ export async function checkSelected(
 ): Promise<void> {
   if (!deps.checkGroup || !body.selector) return
   const group = await draftRecord(db, owner, body, members, '')
-  const usable = await usableMembers(db, { kind: 'system', purpose: 'selector' }, group)
+  const usable = await usableMembers(db, { kind: 'system', purpose: 'selector' }, group, deps.shares)
   deps.checkGroup(
     group,
     usable.map(({ server }) => server),

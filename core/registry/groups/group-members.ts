@@ -3,7 +3,7 @@ import { type FieldError, HubError } from '../../contract/errors.ts'
 import { type MemberInput, type ParsedGroupBody, sharedAlias } from '../../domain/group-body.ts'
 import type { SelectedMember } from '../../domain/groups/selector.ts'
 import { formatRef, parseRef, quoteName } from '../../domain/names.ts'
-import { canUse } from '../../domain/ownership.ts'
+import { canUse, type SharedRoles } from '../../domain/ownership.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { Reader } from '../../store/transact.ts'
 import { chooseRow, type OwnedRow, owned, refKey } from '../access.ts'
@@ -14,22 +14,27 @@ import type { NewMember } from './group-rows.ts'
 /** The parts of a body that name members. */
 type NamedMembers = Pick<ParsedGroupBody, 'members' | 'selector'>
 
-/** `addsSelected`: servers that only the selector names become members, after the others. Default true. */
-interface LookUpOptions {
+/** The view by which members are looked up. */
+export interface MemberView {
+  readonly shares: SharedRoles
+  /** Default: all servers that the group's owner may use. */
+  readonly knows?: (server: OwnedRow) => boolean
+  /** Servers that only the selector names become members, after the others. Default true. */
   readonly addsSelected?: boolean
 }
 
 /**
- * Looks up the servers of a group's members as its owner sees them: own ones first, then public ones. Throws `quota_members`, `name_taken` for a duplicate alias, and `validation_failed` with `member_not_found` (also for an
+ * Looks up the servers of a group's members as its owner sees them: own ones first, then public and shared ones. Throws
+ * `quota_members`, `name_taken` for a duplicate alias, and `validation_failed` with `member_not_found` (also for an
  * invisible server), `ambiguous` and `duplicate`.
  */
 export async function findMembers(
   db: Reader,
   owner: Owner,
   named: NamedMembers,
-  options: LookUpOptions = {},
+  view: MemberView,
 ): Promise<NewMember[]> {
-  const { members, errors } = await lookUpMembers(db, owner, named, options)
+  const { members, errors } = await lookUpMembers(db, owner, named, view)
   if (errors.length > 0) throw validationError(errors, 'The group cannot be saved')
   refuseSharedAlias(named.members)
   return members
@@ -70,7 +75,7 @@ export async function lookUpMembers(
   db: Reader,
   owner: Owner,
   { members: inputs, selector }: NamedMembers,
-  { addsSelected = true }: LookUpOptions = {},
+  view: MemberView,
 ): Promise<{ readonly members: NewMember[]; readonly errors: readonly FieldError[] }> {
   refuseTooManyMembers(inputs.length)
   const selected = selector?.members ?? []
@@ -79,16 +84,16 @@ export async function lookUpMembers(
   const named = Map.groupBy(await namedServers(db, [...inputs, ...selected]), row => row.name_key)
   for (const input of inputs) {
     const { pointer } = input
-    const found = lookUp(named.get(refKey(input.server)) ?? [], owner, input.server)
+    const found = lookUp(named.get(refKey(input.server)) ?? [], owner, input.server, view)
     if ('code' in found) errors.push({ pointer, ...found })
     else if (members.has(found.id)) {
       errors.push({ pointer, code: 'duplicate', detail: `The server ${quoteName(input.server)} is a member twice` })
     } else members.set(found.id, newMember(found.id, input))
   }
   for (const one of selected) {
-    const found = lookUp(named.get(refKey(one.server)) ?? [], owner, one.server)
+    const found = lookUp(named.get(refKey(one.server)) ?? [], owner, one.server, view)
     if ('code' in found) errors.push({ pointer: one.pointer, ...found })
-    else if (addsSelected || members.has(found.id)) select(members, found.id, one, errors)
+    else if (view.addsSelected !== false || members.has(found.id)) select(members, found.id, one, errors)
   }
   refuseTooManyMembers(members.size)
   return { members: [...members.values()], errors }
@@ -134,16 +139,21 @@ function namedServers(db: Reader, inputs: readonly Pick<MemberInput, 'server'>[]
     .execute()
 }
 
-function lookUp(candidates: readonly OwnedRow[], owner: Owner, ref: string): OwnedRow | Omit<FieldError, 'pointer'> {
+function lookUp(
+  candidates: readonly OwnedRow[],
+  owner: Owner,
+  ref: string,
+  { shares, knows = () => true }: MemberView,
+): OwnedRow | Omit<FieldError, 'pointer'> {
   const missing = { code: 'member_not_found', detail: `There is no server ${quoteName(ref)}` } as const
   // Only servers that the group's owner may use can be members, no matter who writes the group.
-  const usable = candidates.filter(row => canUse(owner.id, owned(row)))
+  const usable = candidates.filter(row => canUse(owner.id, owned(row), shares) && knows(row))
   if (parseRef(ref).owner === undefined && !usable.some(row => row.owner_id === owner.id) && usable.length > 1) {
     const refs = usable.map(row => formatRef(ownerName(row), row.name)).sort()
     return { code: 'ambiguous', detail: `Several servers are called ${quoteName(ref)}: ${refs.join(', ')}` }
   }
   try {
-    return chooseRow('server', usable, ownerActor(owner), ref, 'see')
+    return chooseRow('server', usable, ownerActor(owner), ref, { right: 'use', shares })
   } catch (error) {
     if (error instanceof HubError && error.code === 'server_not_found') return missing
     throw error

@@ -1,6 +1,6 @@
 import type { Actor, GroupMember, GroupRecord } from '../../contract/records.ts'
 import { formatRef } from '../../domain/names.ts'
-import { canSee, type Owned } from '../../domain/ownership.ts'
+import { roleFor, type SharedRoles, type Thing } from '../../domain/ownership.ts'
 import type { GroupInstructions, GroupSelector } from '../../features/groups.ts'
 import type { GroupMemberTable, GroupTable } from '../../store/tables.ts'
 import type { Reader, Writer } from '../../store/transact.ts'
@@ -60,14 +60,37 @@ export function selectMembers(db: Reader) {
 }
 
 /** The ownership of a member's server, for checking rights. */
-export function serverOf(member: MemberRow): Owned {
+export function serverOf(member: MemberRow): Thing {
   const ownerDisabled = member.owner_disabled === 1
-  return { ownerId: member.server_owner_id, visibility: member.server_visibility, ownerDisabled }
+  return {
+    ...{ id: member.server_id, ownerId: member.server_owner_id },
+    ...{ visibility: member.server_visibility, ownerDisabled },
+  }
 }
 
 /** The group as visible to this actor: members whose servers it may not see are left out. */
-export function groupRecord(row: GroupRow, members: readonly MemberRow[], actor: Actor): GroupRecord {
-  return { ...groupHead(row), members: members.filter(member => canSee(actor, serverOf(member))).map(groupMember) }
+export function groupRecord(
+  row: GroupRow,
+  members: readonly MemberRow[],
+  actor: Actor,
+  shares: SharedRoles,
+): GroupRecord {
+  const head = groupHead(row)
+  const brings = actor.kind === 'user' && bringsMembers(head, actor.userId, shares)
+  const seen = members.filter(member => {
+    const server = serverOf(member)
+    return roleFor(actor, server, shares) !== undefined || (brings && server.ownerId === head.ownerId)
+  })
+  return { ...head, members: seen.map(groupMember) }
+}
+
+/** True when a group is shared with a user, who may use servers of its owner through it. */
+export function bringsMembers(
+  { id, ownerId, ownerDisabled }: Pick<GroupHead, 'id' | 'ownerId' | 'ownerDisabled'>,
+  userId: string,
+  shares: SharedRoles,
+): boolean {
+  return userId !== ownerId && ownerDisabled !== true && shares.sharedRole(userId, id) !== undefined
 }
 
 /** The group without its members. */

@@ -7,6 +7,7 @@ import { groupBodyOf, type ParsedGroupBody } from '../../domain/group-body.ts'
 import type { SelectorInput } from '../../domain/groups/selector.ts'
 import { canonical } from '../../domain/json/canonical-json.ts'
 import { formatRef, nameKey, quoteName } from '../../domain/names.ts'
+import type { SharedRoles } from '../../domain/ownership.ts'
 import type { GroupSelector } from '../../features/groups.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
 import type { GroupTable } from '../../store/tables.ts'
@@ -18,7 +19,9 @@ import { chooseOwner, type Owner } from '../owners.ts'
 import type { RecordKinds } from '../record-kinds.ts'
 import { ownerName } from '../rows.ts'
 import { selectServers } from '../server-rows.ts'
+import { dropOwnShare } from '../share-map.ts'
 import { withinStoredBytes } from '../stored-bytes.ts'
+import { refuseColleague } from './colleague-members.ts'
 import { checkSelected } from './draft-group.ts'
 import { FILE_OWNERS, groupOwnerInFile } from './file-groups.ts'
 import { emitGroupEvent } from './group-events.ts'
@@ -73,7 +76,7 @@ export class GroupWriter {
     return this.#write(parsed.name, async (trx, after) => {
       const owner = await chooseOwner(trx, actor, parsed.owner, undefined)
       await checkGroupQuota(trx, owner)
-      const members = withPrefixes(await findMembers(trx, owner, parsed), parsed, formerPrefixes)
+      const members = withPrefixes(await findMembers(trx, owner, parsed, this.#deps), parsed, formerPrefixes)
       refuseLargeSelections(members)
       await checkSelected(this.#deps, trx, owner, parsed, members)
       await withinStoredBytes(trx, owner, async () => {
@@ -90,18 +93,19 @@ export class GroupWriter {
       })
       const { row, members: rows } = await written(trx, id)
       after(() => emitGroupEvent(this.#deps, 'group.created', row))
-      return asWritten(trx, actor, groupRecord(row, rows, actor))
+      return this.#asWritten(trx, actor, { row, members: rows })
     })
   }
 
   /** Undefined when the row has changed since it was read. */
   async save(actor: Actor, known: KnownGroup, change: GroupChange): Promise<WrittenGroup | undefined> {
     const { row } = known
+    await refuseColleague(this.#deps, actor, known, change)
     if (change.members) refuseLargeSelections(change.members)
     // Writing the members again, even unchanged ones, clears the list of lost members.
     const noted = change.members !== undefined && (await this.#lost(row.id)).length > 0
     if (!noted && !differs(known, change)) {
-      return read(this.#deps.store, db => asWritten(db, actor, groupRecord(row, known.members, actor)))
+      return read(this.#deps.store, db => this.#asWritten(db, actor, known))
     }
     const { members: wanted } = change
     // A group whose servers have become unlike can still be changed elsewhere.
@@ -122,6 +126,8 @@ export class GroupWriter {
           .executeTakeFirst()
         if (Number(numUpdatedRows) === 0) return false
         if (change.members) await writeMembers(trx, row.id, change.members)
+        if (change.owner.id !== row.owner_id)
+          await dropOwnShare(this.#deps.shares, trx, after, { kind: 'group', id: row.id, ownerId: change.owner.id })
         return true
       })
       if (!saved) return undefined
@@ -133,8 +139,13 @@ export class GroupWriter {
         if (lost) emitGroupEvent(this.#deps, 'group.removed', row, 'owner')
         emitGroupEvent(this.#deps, 'group.updated', now, seen)
       })
-      return asWritten(trx, actor, groupRecord(now, members, actor))
+      return this.#asWritten(trx, actor, { row: now, members })
     })
+  }
+
+  #asWritten(db: Reader, actor: Actor, { row, members }: KnownGroup): Promise<WrittenGroup> {
+    const { shares } = this.#deps
+    return asWritten(db, actor, groupRecord(row, members, actor, shares), shares)
   }
 
   #lost(groupId: string): Promise<string[]> {
@@ -149,7 +160,10 @@ export class GroupWriter {
       const gone = await trx.deleteFrom('server_group').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('group', ref)
       await trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', '=', row.id).execute()
-      after(() => emitGroupEvent(this.#deps, 'group.removed', row))
+      after(() => {
+        this.#deps.shares.forgetThing(row.id)
+        emitGroupEvent(this.#deps, 'group.removed', row)
+      })
     })
   }
 
@@ -162,7 +176,7 @@ export class GroupWriter {
       const duplicates = await selectGroups(db).where('server_group.name_key', '=', nameKey(change.body.name)).execute()
       if (duplicates.some(duplicate => duplicate.owner_id === row.owner_id && duplicate.id !== row.id))
         throw nameTaken(change.body.name)
-      return fileBody(db, row, change.members ?? members.map(asNewMember), change.body)
+      return fileBody(db, row, change.members ?? members.map(asNewMember), change.body, this.#deps.shares)
     })
     // Unchanged members stay as in the file, which may have more than the store understood.
     const { members: changed, ...rest } = body
@@ -244,6 +258,7 @@ async function fileBody(
   row: GroupRow,
   members: readonly NewMember[],
   body: ParsedGroupBody,
+  shares: SharedRoles,
 ): Promise<JsonObject> {
   const ids = members.map(member => member.server_id)
   const servers = ids.length === 0 ? [] : await selectServers(db).where('server.id', 'in', ids).execute()
@@ -269,6 +284,7 @@ async function fileBody(
       ]
     }),
     { kind: 'system', purpose: 'settings file' },
+    shares,
   )
   return groupBodyOf({
     ...record,

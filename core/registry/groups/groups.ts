@@ -4,7 +4,7 @@ import type { Actor, GroupRecord } from '../../contract/records.ts'
 import { groupBodyOf, type ParsedGroupBody, parseGroupBody, parseMemberBody } from '../../domain/group-body.ts'
 import { mergePatch } from '../../domain/json/merge-patch.ts'
 import { nameKey } from '../../domain/names.ts'
-import { canSee, canUse } from '../../domain/ownership.ts'
+import { canUse, roleFor } from '../../domain/ownership.ts'
 import { type Reader, read } from '../../store/transact.ts'
 import { checkRevision, chooseRow, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type {
@@ -18,10 +18,11 @@ import type {
   WriteOptions,
   WrittenGroup,
 } from '../api.ts'
-import { type RegistryDeps, timestamp } from '../context.ts'
+import type { RegistryDeps } from '../context.ts'
 import { listedRows } from '../listed-rows.ts'
 import { chooseOwner, fileOwner, rowOwner } from '../owners.ts'
 import { serverRowsByKey } from '../server-rows.ts'
+import { memberView } from './colleague-members.ts'
 import { draftGroup } from './draft-group.ts'
 import { findMembers, lookUpMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
 import {
@@ -56,18 +57,21 @@ export class Groups implements GroupRegistry {
   async list(actor: Actor, query: ListQuery): Promise<readonly GroupHead[]> {
     const text = (row: GroupRow) => `${row.name}\n${row.description ?? ''}`
     const tags = (row: GroupRow) => ownTexts(row).tags
-    const source = { store: this.#deps.store, table: 'server_group', rowsOf: groupRowsByIds, text, tags } as const
+    const { store, shares } = this.#deps
+    const source = { ...{ store, shares, rowsOf: groupRowsByIds, text, tags }, table: 'server_group' } as const
     return (await listedRows(source, actor, query)).map(groupHead)
   }
 
   async resolve(actor: Actor, ref: Ref, right: Right): Promise<GroupRecord> {
     const { row, members } = await this.#known(actor, ref, right)
-    return groupRecord(row, members, actor)
+    return groupRecord(row, members, actor, this.#deps.shares)
   }
 
   async byId(actor: Actor, id: string): Promise<GroupRecord | undefined> {
     const known = await read(this.#deps.store, db => knownById(db, id))
-    return known && canSee(actor, owned(known.row)) ? groupRecord(known.row, known.members, actor) : undefined
+    return known && roleFor(actor, owned(known.row), this.#deps.shares)
+      ? groupRecord(known.row, known.members, actor, this.#deps.shares)
+      : undefined
   }
 
   async find(actor: Actor, owner: string | undefined, name: string): Promise<GroupRecord | undefined> {
@@ -78,11 +82,11 @@ export class Groups implements GroupRegistry {
       const wanted = (row: GroupRow) =>
         owner === undefined ? row.owner_id === ownerId : row.owner_key === nameKey(owner)
       const found = (of: readonly GroupRow[]) =>
-        of.find(candidate => wanted(candidate) && canSee(actor, owned(candidate)))
+        of.find(candidate => wanted(candidate) && roleFor(actor, owned(candidate), this.#deps.shares) !== undefined)
       const row = found(rows) ?? found(await rowsByFormerPath(db, key))
       return row && { row, members: await membersOf(db, row.id) }
     })
-    return known && groupRecord(known.row, known.members, actor)
+    return known && groupRecord(known.row, known.members, actor, this.#deps.shares)
   }
 
   async create(actor: Actor, body: JsonObject, former: FormerNames = {}): Promise<WrittenGroup> {
@@ -91,7 +95,7 @@ export class Groups implements GroupRegistry {
 
   async draft(actor: Actor, body: JsonObject): Promise<WrittenGroup> {
     const parsed = parseGroupBody(body)
-    return read(this.#deps.store, db => draftGroup(db, actor, parsed, timestamp(this.#deps)))
+    return read(this.#deps.store, db => draftGroup(db, actor, parsed, this.#deps))
   }
 
   async replace(
@@ -101,21 +105,22 @@ export class Groups implements GroupRegistry {
     options: WriteOptions & Pick<FormerNames, 'formerPrefixes'> = {},
   ): Promise<WrittenGroup> {
     const parsed = parseGroupBody(body)
-    return this.#update(actor, ref, options, async (db, { row }) => {
-      const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
-      const members = await findMembers(db, owner, parsed)
+    return this.#update(actor, ref, options, async (db, known) => {
+      const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(known.row))
+      const members = await findMembers(db, owner, parsed, memberView(this.#deps, actor, known))
       return { body: parsed, owner, members: withPrefixes(members, parsed, options.formerPrefixes) }
     })
   }
 
   async patch(actor: Actor, ref: Ref, patch: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
-    return this.#update(actor, ref, options, async (db, { row, members }) => {
+    return this.#update(actor, ref, options, async (db, known) => {
+      const { row, members } = known
       // A new owner gets only members that the old one could use: a server that became private may belong to the new
       // owner.
       const taken = Object.hasOwn(patch, 'owner')
-        ? members.filter(member => canUse(row.owner_id, serverOf(member)))
+        ? members.filter(member => canUse(row.owner_id, serverOf(member), this.#deps.shares))
         : members
-      const { members: seen = [], ...base } = groupBodyOf(groupRecord(row, taken, actor))
+      const { members: seen = [], ...base } = groupBodyOf(groupRecord(row, taken, actor, this.#deps.shares))
       const parsed = parseGroupBody({ ...mergePatch({ ...base, members: seen }, withMembers(patch)) })
       const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
       // A patch without members keeps all of them, including servers that the sender cannot see.
@@ -123,13 +128,13 @@ export class Groups implements GroupRegistry {
         ['members', 'servers', 'selector'].some(field => Object.hasOwn(patch, field)) || owner.id !== row.owner_id
       if (!changesMembers) return { body: parsed, owner }
       // Without a selector of its own, a patch that takes a member out takes its value out of the selector.
-      const addsSelected = Object.hasOwn(patch, 'selector')
-      return { body: parsed, owner, members: await findMembers(db, owner, parsed, { addsSelected }) }
+      const view = { ...memberView(this.#deps, actor, known), addsSelected: Object.hasOwn(patch, 'selector') }
+      return { body: parsed, owner, members: await findMembers(db, owner, parsed, view) }
     })
   }
 
   async remove(actor: Actor, ref: Ref, options: WriteOptions & { readonly force?: boolean } = {}): Promise<void> {
-    const { row } = await this.#known(actor, ref, 'edit')
+    const { row } = await this.#known(actor, ref, 'owner')
     checkRevision('group', row, options)
     await this.#writer.remove(row, ref, options.force === true)
   }
@@ -138,7 +143,7 @@ export class Groups implements GroupRegistry {
     const input = parseMemberBody(server, body)
     return this.#update(actor, ref, {}, async (db, known) => {
       const owner = rowOwner(known.row)
-      const found = await lookUpMembers(db, owner, { members: [input] })
+      const found = await lookUpMembers(db, owner, { members: [input] }, memberView(this.#deps, actor, known))
       const [member] = found.members
       const [wrong] = found.errors
       // The path names the server here, so the error must not point into the body.
@@ -160,7 +165,7 @@ export class Groups implements GroupRegistry {
       const candidates = await serverRowsByKey(db, refKey(server))
       // Only the members are searched: the same name may also be another server of the actor's own.
       const inside = candidates.filter(row => present.has(row.id))
-      const { id } = chooseRow('server', inside, actor, server, 'see')
+      const { id } = chooseRow('server', inside, actor, server, { right: 'use', shares: this.#deps.shares })
       const members = known.members.filter(member => member.server_id !== id).map(asNewMember)
       return { body: parsedOf(known.row), owner: rowOwner(known.row), members }
     })
@@ -170,8 +175,13 @@ export class Groups implements GroupRegistry {
     return read(this.#deps.store, db => lostMembers(db, groupId))
   }
 
-  usableMembers(actor: Actor, group: GroupRecord): Promise<readonly UsableMember[]> {
-    return read(this.#deps.store, db => usableMembers(db, actor, group))
+  usableMembers(
+    actor: Actor,
+    group: GroupRecord,
+    { asShared = false }: { readonly asShared?: boolean } = {},
+  ): Promise<readonly UsableMember[]> {
+    const { shares, store } = this.#deps
+    return read(store, db => usableMembers(db, actor, group, shares, asShared))
   }
 
   publicBody(record: GroupRecord): JsonObject {
@@ -186,7 +196,7 @@ export class Groups implements GroupRegistry {
     make: (db: Reader, known: KnownGroup) => Promise<GroupChange>,
   ): Promise<WrittenGroup> {
     return untilUnchanged('group', ref, async () => {
-      const known = await this.#known(actor, ref, 'edit')
+      const known = await this.#known(actor, ref, 'change')
       checkRevision('group', known.row, options)
       const change = await read(this.#deps.store, db => make(db, known))
       return this.#writer.save(actor, known, change)
@@ -196,7 +206,7 @@ export class Groups implements GroupRegistry {
   async #known(actor: Actor, ref: Ref, right: Right): Promise<KnownGroup> {
     return read(this.#deps.store, async db => {
       const candidates = await selectGroups(db).where('server_group.name_key', '=', refKey(ref)).execute()
-      const row = chooseRow('group', candidates, actor, ref, right)
+      const row = chooseRow('group', candidates, actor, ref, { right, shares: this.#deps.shares })
       return { row, members: await membersOf(db, row.id) }
     })
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import type { ResolvedGroup } from '../../../core/contract/points.ts'
 import type { UserActor } from '../../../core/contract/records.ts'
+import type { ResolvedGroup } from '../../../core/features/group-names.ts'
 import { OfflineGracePeriod } from '../../../core/mcp/scope/offline-grace.ts'
 import { Principals, parseScopePath, ScopeTable } from '../../../core/mcp/scope/paths.ts'
 import { ItemForms } from '../../../core/mcp/scope/selector.ts'

@@ -1,3 +1,8 @@
+import { bundles } from '../../../plugins/bundles/console/words.zh.ts'
+import { market } from '../../../plugins/market/console/words.zh.ts'
+import { connections } from '../../../plugins/oauth-client/console/words.zh.ts'
+import { apps } from '../../../plugins/oauth-server/console/words.zh.ts'
+import { factors } from '../../../plugins/sign-in/console/words.zh.ts'
 import { addServer } from './add-server.ts'
 import { alerts } from './alerts.ts'
 import { assistant } from './assistant.ts'
@@ -9,13 +14,10 @@ import { editor } from './editor.ts'
 import { figures } from './figures.ts'
 import { group } from './group.ts'
 import { groups } from './groups.ts'
+import { guards } from './guards.ts'
 import { logs } from './logs.ts'
-import { market } from './market.ts'
 import { monitoring } from './monitoring.ts'
 import { patchBay } from './patch-bay.ts'
-import { apps } from './people/apps.ts'
-import { connections } from './people/connections.ts'
-import { factors } from './people/factors.ts'
 import { keys } from './people/keys.ts'
 import { setup } from './people/setup.ts'
 import { signIn } from './people/sign-in.ts'
@@ -34,6 +36,7 @@ export const templates: Record<string, string> = {
   ...apps,
   ...assistant,
   ...audit,
+  ...bundles,
   ...chart,
   ...common,
   ...connections,
@@ -43,6 +46,7 @@ export const templates: Record<string, string> = {
   ...figures,
   ...group,
   ...groups,
+  ...guards,
   ...keys,
   ...logs,
   ...market,

@@ -6,9 +6,10 @@ import { readAll } from '../../api/servers.ts'
 import { type GroupRecord, type GroupSelector, refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
-import { href, router } from '../../app/router.ts'
+import { router } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
 import { confirmed } from '../../components/confirm.ts'
+import { logLink } from '../../components/log-link.ts'
 import { PbPage } from '../../components/page.ts'
 import { errorState, errorText, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
@@ -270,5 +271,5 @@ function addresses({ endpoint, ref, name }: GroupRecord): TemplateResult {
   const line = (word: string, hint: string, address: string): TemplateResult =>
     html`<div><h3 class="sech">${word}</h3><div class="copyline"><span class="cut" title=${address}>${address}</span><pb-copy .text=${address} label=${t('Copy: {what}', { what: word })}></pb-copy></div><p class="xs q">${hint}</p></div>`
   return html`<section class="card"><div class="ch line"><h2>${t('Addresses')}</h2></div><div class="cb stack padt">${line(t('MCP'), t('For clients.'), endpoint)}${line(t('Smart'), t('A client searches for tools in place of listing all of them.'), smart)}${line('OpenAPI', t('The tools as plain HTTP, for programs that do not speak MCP.'), `${rest}/openapi.json`)}
-    <p class="s"><a href=${href('/logs', { q: `group:${name}` })}>${t('Logs of this group')}</a></p></div></section>`
+    <p class="s">${logLink({ q: `group:${name}` }, t('Logs of this group'))}</p></div></section>`
 }

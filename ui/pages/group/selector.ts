@@ -58,12 +58,14 @@ function form(
     <div class="field"><label for="g-sel-desc">${t('Its description')} <span class="o">${t('optional')}</span></label><input id="g-sel-desc" class="in" ?disabled=${!mayEdit} .value=${selector.description} placeholder=${t('The server that runs it.')} @input=${(event: Event) => set({ description: text(event) })}></div>
     <div class="field"><label for="g-sel-default">${t('Where it is left out')}</label><select id="g-sel-default" class="in" ?disabled=${!mayEdit} @change=${(event: Event) => set({ default: text(event) })}><option value="" ?selected=${selector.default === ''}>${t('Refuse the call')}</option>${given.map(value => html`<option value=${value} ?selected=${selector.default === value}>${value}</option>`)}</select></div></div>
     ${others.map(each => html`<p class="hint bad">${fieldText(each)}</p>`)}
-    <div class="tw"><table><thead><tr><th scope="col">${t('Server')}</th><th scope="col">${t('Value that chooses it')}</th></tr></thead><tbody>${members.map(({ server }, at) => {
-      const value = selector.values[server] ?? ''
-      const isTwice = value !== '' && given.filter(each => each === value).length > 1
-      const name = server.slice(server.indexOf('~') + 1)
-      return html`<tr><td>${name}</td><td><input id="g-sel-v${at}" class="in mini2 mono ${isTwice ? 'bad' : ''}" maxlength="64" autocomplete="off" spellcheck="false" ?disabled=${!mayEdit} .value=${value} aria-label=${t('Value that chooses {name}', { name })} aria-invalid=${isTwice ? 'true' : 'false'} placeholder=${t('listed on its own')} @input=${(event: Event) => set({ values: { ...selector.values, [server]: text(event) } })}>${isTwice ? html`<span class="hint bad">${t('Another server has this value')}</span>` : nothing}</td></tr>`
-    })}</tbody></table></div>${differencesOf(error)}</div>`
+    <div class="tw"><table><thead><tr><th scope="col">${t('Server')}</th><th scope="col">${t('Value that chooses it')}</th></tr></thead><tbody>${members.map(
+      ({ server }, at) => {
+        const value = selector.values[server] ?? ''
+        const isTwice = value !== '' && given.filter(each => each === value).length > 1
+        const name = server.slice(server.indexOf('~') + 1)
+        return html`<tr><td>${name}</td><td><input id="g-sel-v${at}" class="in mini2 mono ${isTwice ? 'bad' : ''}" maxlength="64" autocomplete="off" spellcheck="false" ?disabled=${!mayEdit} .value=${value} aria-label=${t('Value that chooses {name}', { name })} aria-invalid=${isTwice ? 'true' : 'false'} placeholder=${t('listed on its own')} @input=${(event: Event) => set({ values: { ...selector.values, [server]: text(event) } })}>${isTwice ? html`<span class="hint bad">${t('Another server has this value')}</span>` : nothing}</td></tr>`
+      },
+    )}</tbody></table></div>${differencesOf(error)}</div>`
 }
 
 /** What is unlike in the members, where that was the reason not to save the group. */

@@ -25,6 +25,7 @@ import {
   qualified,
   recordFields,
   recordReply,
+  roleField,
   seesWhole,
   writeOptions,
 } from '../views.ts'
@@ -44,7 +45,7 @@ import { type GroupToolsDeps, groupToolRoutes } from './group-tools.ts'
 
 /** Dependencies of the routes of `/api/groups`. */
 export interface GroupRoutesDeps extends GroupToolsDeps {
-  readonly registry: Pick<Registry, 'groups' | 'audit'>
+  readonly registry: Pick<Registry, 'groups' | 'shares' | 'audit'>
   readonly mcp: Pick<McpEndpoint, 'groupView' | 'openPath'>
   readonly upstreams: Pick<Upstreams, 'status'>
   /** By the client's name. */
@@ -138,7 +139,7 @@ function oneGroup(deps: GroupRoutesDeps): Route[] {
       summary: 'One group',
       responses: { 200: one },
       async handle({ actor, params, info }) {
-        const record = await groups.resolve(actor, params.ref, 'see')
+        const record = await groups.resolve(actor, params.ref, 'use')
         return recordReply(await readView(deps, actor, info, record))
       },
     }),
@@ -176,7 +177,7 @@ function oneGroup(deps: GroupRoutesDeps): Route[] {
       query: z.strictObject({ force: flag }),
       responses: { 204: { description: 'It is gone' } },
       async handle({ actor, params, query, info, request }) {
-        const record = await groups.resolve(actor, params.ref, 'edit')
+        const record = await groups.resolve(actor, params.ref, 'owner')
         await groups.remove(actor, qualified(record), {
           ...writeOptions(request.headers),
           force: query.force === 'true',
@@ -229,11 +230,15 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
       summary: 'The tools that a client of the group sees, under the names that it sees',
       tag,
       params: refParams,
-      query: pageQuery,
+      query: pageQuery.extend({
+        as: z.string().min(1).max(256).optional().meta({
+          description: 'A user’s name: what that user gets, or would get by a share; for the owner and administrators',
+        }),
+      }),
       responses: { 200: { description: 'A page of tools', schema: groupTools, example: exampleGroupTools } },
       async handle({ actor, params, query }) {
-        const record = await deps.registry.groups.resolve(actor, params.ref, 'see')
-        const usable = await deps.registry.groups.usableMembers(actor, record)
+        const record = await deps.registry.groups.resolve(actor, params.ref, 'use')
+        const usable = await membersFor(deps, actor, record, query.as)
         const { tools, counts, tokens, warnings } = await deps.mcp.groupView(actor, record, serversOf(usable))
         const { limit, offset } = query
         const items = tools(offset, limit)
@@ -252,12 +257,25 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
         200: { description: 'The text and its place', schema: groupClientConfig, example: exampleClientConfig },
       },
       async handle({ actor, params, query, info }) {
-        const record = await deps.registry.groups.resolve(actor, params.ref, 'see')
+        const record = await deps.registry.groups.resolve(actor, params.ref, 'use')
         const url = endpointOf(info, actor, record)
         return { body: await clientConfig(deps.clientConfigs(), query.client, record.name, url) }
       },
     }),
   ]
+}
+
+/** The members that the actor gets, or the user with this name. Their lists are always those that the actor sees. */
+async function membersFor(
+  { registry: { groups, shares } }: GroupRoutesDeps,
+  actor: UserActor,
+  record: GroupRecord,
+  name: string | undefined,
+): Promise<readonly UsableMember[]> {
+  if (name === undefined) return groups.usableMembers(actor, record)
+  const { userId, name: found, role } = await shares.viewer(actor, qualified(record), name)
+  const viewer: UserActor = { kind: 'user', userId, name: found, role: 'user', credential: { kind: 'local' } }
+  return groups.usableMembers(viewer, record, { asShared: role === undefined })
 }
 
 /** The group's MCP endpoint for this actor; another owner's group has its owner in the path. */
@@ -279,17 +297,23 @@ async function groupView(
   // A turn of its own after reading or writing: merging the members' lists takes a while.
   await nextTurn()
   const { usable } = record
-  const whole = seesWhole(actor, record.ownerId)
+  const { shares } = deps.registry
+  const whole = seesWhole(shares, actor, record)
   const shown = whole ? record : { ...record, members: usable.map(({ member }) => member) }
   const live = await deps.mcp.groupView(actor, record, serversOf(usable))
   return {
     ...deps.registry.groups.publicBody(shown),
     ...recordFields(record),
+    ...roleField(shares, actor, record),
     endpoint: endpointOf(info, actor, record),
-    status: countStates(usable.map(({ server }) => deps.upstreams.status(server.id).state)),
+    status: countStates(usable.map(({ server }) => deps.upstreams.status(server.id, undefined, actor.userId).state)),
     tools: live.counts.tools,
     tokens: live.tokens,
-    warnings: [...(whole ? record.lost.map(deletedWarning) : []), ...live.warnings],
+    warnings: [
+      ...(whole ? record.lost.map(deletedWarning) : []),
+      ...live.warnings,
+      ...(whole ? missedWarnings(shares, record) : []),
+    ],
   }
 }
 
@@ -297,6 +321,16 @@ async function readView(deps: GroupRoutesDeps, actor: UserActor, info: RequestIn
   const { groups } = deps.registry
   const [usable, lost] = [await groups.usableMembers(actor, record), await groups.lostMembers(record.id)]
   return groupView(deps, actor, info, { ...record, usable, lost })
+}
+
+/** Warns about members that some of the group's users do not get. */
+function missedWarnings(shares: Registry['shares'], group: WrittenGroup): GroupWarning[] {
+  return group.usable
+    .filter(({ server }) => shares.isMissedBySome(group, server))
+    .map(({ server: { name } }) => {
+      const message = `Server "${name}" is private: not all who may use the group get it; share the server with them, too`
+      return { code: 'others_get_less', message, server: name }
+    })
 }
 
 function deletedWarning(server: string): GroupWarning {
