@@ -295,6 +295,30 @@ describe('members of a selector', () => {
     await until(async () => (await client.listTools().catch(() => ({ tools: [] }))).tools.length === 0)
   })
 
+  test('that an editor does not see stay with their values, which nobody else gets', async () => {
+    const show = (visibility: string, ...servers: string[]) =>
+      Promise.all(servers.map(server => admin.ok('PATCH', `/api/servers/${server}`, { visibility })))
+    await show('public', 'crm-r16', 'crm-r19')
+    const dora = await hub.user('dora')
+    const members = { a: 'admin~crm-r16', b: 'admin~crm-r19' }
+    await dora.ok('POST', '/api/groups', { name: 'hers', selector: { argument: 'region', members } })
+    await show('private', 'crm-r16')
+    await dora.ok('PATCH', '/api/groups/hers', { selector: { argument: 'zone' } })
+    const taken = await dora.request('PATCH', '/api/groups/hers', {
+      selector: { members: { a: 'admin~crm-r19', b: null } },
+    })
+    expect([taken.status, taken.json.errors]).toMatchObject([
+      400,
+      [{ pointer: '#/selector/members/a', code: 'duplicate' }],
+    ])
+    await dora.ok('PATCH', '/api/groups/hers', { selector: { members: { b: null, c: 'admin~crm-r19' } } })
+    await show('public', 'crm-r16')
+    expect((await dora.ok('GET', '/api/groups/hers')).selector).toEqual({
+      ...{ argument: 'zone', members: { a: 'admin~crm-r16', c: 'admin~crm-r19' } },
+    })
+    await show('private', 'crm-r16', 'crm-r19')
+  })
+
   test('keep their values when they are renamed, and lose them with the member', async () => {
     const members = { a: 'crm-r14', b: 'crm-r15' }
     await admin.ok('POST', '/api/groups', { name: 'kept', selector: { argument: 'region', members } })
