@@ -109,7 +109,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'core/mcp': [
     ['rpc'],
     ['scope'],
-    ['gates'],
+    ['gates', 'selection'],
     ['filters'],
     ['call'],
     ['legacy'],
@@ -120,7 +120,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['endpoint'],
     ['create'],
   ],
-  'core/mcp/call': [['*'], ['tasks', 'lists']],
+  'core/mcp/call': [['*'], ['tasks']],
   'core/http': [
     ['*'],
     ['body', 'live'],

@@ -22,11 +22,11 @@ import { type DirectCall, directExchange, directScope, type RefusedDirectCall } 
 import { DirectCalls } from './call/direct-calls.ts'
 import type { RequestEnded } from './call/exchange.ts'
 import { Forwarder } from './call/forwarder.ts'
-import { listRoutes } from './call/lists/list-routes.ts'
-import { Skills } from './call/lists/skills.ts'
+import { listRoutes } from './call/list-routes.ts'
 import type { MiddlewareWatch } from './call/middleware-chain.ts'
 import { Pages, type Sealer } from './call/pages.ts'
 import { Router } from './call/router.ts'
+import { Skills } from './call/skills.ts'
 import { ExtensionTasks } from './call/tasks/extension-tasks.ts'
 import { TaskFollower } from './call/tasks/task-follower.ts'
 import { TaskTable } from './call/tasks/task-table.ts'
@@ -48,6 +48,7 @@ import { Refusals } from './rpc/refusals.ts'
 import { OfflineGracePeriod } from './scope/offline-grace.ts'
 import { headersFor, NO_HEADERS } from './scope/passed-headers.ts'
 import { Principals, ScopeTable, toResolvedScope } from './scope/paths.ts'
+import { ItemForms } from './scope/selector.ts'
 import { Subscribers } from './scope/subscribers.ts'
 import { ToolSets } from './scope/tool-sets.ts'
 
@@ -112,7 +113,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const toolSets = new ToolSets(deps.toolSets, log)
   const headersOf = (actor: UserActor, servers: readonly ServerRecord[]) =>
     headersFor(deps.registry.settings, actor, servers)
-  const scopeParts = { upstreams, offlineGrace, toolSets, now }
+  const scopeParts = { upstreams, offlineGrace, toolSets, now, itemForms: new ItemForms() }
   const scopes = new ScopeTable(deps.resolver, headersOf, scopeParts, scope => subscribers.inUse(scope))
   const tasks = new TaskTable(now)
   const base = {

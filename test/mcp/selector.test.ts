@@ -21,6 +21,8 @@ const equal = (name: string, more: Record<string, string> = {}) =>
     CAPABILITIES: '{"completions":{}}',
     ...more,
   })
+/** A middleware that answers with its context where a call asks for it. */
+const CONTEXT = { use: join(import.meta.dir, 'fixtures/context-answers.ts'), isolate: false }
 const SELECTOR = {
   argument: 'region',
   members: Object.fromEntries(REGIONS.map(region => [region, `crm-${region}`])),
@@ -40,7 +42,8 @@ beforeAll(async () => {
     unlike: equal('unlike', { SCHEMA: '{"type":"integer"}' }),
     taking: equal('taking', { SCHEMA: '{"type":"string"}' }),
   }
-  ;({ hub, admin } = await startOnline({ settings: { mcpServers, groups: [FILED] } }))
+  const settings = { mcpServers, groups: [FILED], plugins: [CONTEXT] }
+  ;({ hub, admin } = await startOnline({ settings }))
   await admin.ok('POST', '/api/groups', { name: 'crm', members: ['other'], selector: SELECTOR })
 }, 120_000)
 afterAll(() => hub?.stop())
@@ -69,6 +72,17 @@ describe('a selector over 20 equal servers', () => {
     expect(structuredContent).toEqual({ a: 1.5, b: [null] })
     const found = await until(async () => (await admin.ok('GET', '/api/logs/search?tool=raw')).items[0])
     expect(found).toMatchObject({ server: 'crm-r07', group: 'crm', tool: 'raw' })
+  })
+
+  test('gives middlewares the server that is chosen, with its tags and those of the group', async () => {
+    await admin.ok('PATCH', '/api/servers/crm-r06', { tags: ['Six'] })
+    await admin.ok('PATCH', '/api/groups/crm', { tags: ['crm'] })
+    const client = await admin.mcp('/mcp/crm')
+    const context = JSON.parse(await callText(client, 'name', { region: 'r06', guard: 'context' }))
+    expect(context).toMatchObject({
+      ...{ group: { name: 'crm' }, server: { name: 'crm-r06' }, tool: { name: 'name' } },
+      tags: { group: ['crm'], server: ['Six'] },
+    })
   })
 
   test('refuses a call without the argument, and with another value, and names the values', async () => {
@@ -208,6 +222,55 @@ describe('members that are not alike', () => {
   })
 })
 
+describe('names of a selector', () => {
+  const members = { a: 'crm-r11', b: 'crm-r12' }
+  const make = (name: string, more: object) =>
+    admin.ok('POST', '/api/groups', { name, selector: { argument: 'region', members }, ...more })
+  const namesOf = async (group: string) =>
+    (await (await admin.mcp(`/mcp/${group}`)).listTools()).tools.map(({ name }) => name)
+
+  test('begin with the argument where an ordinary member has the same one, or all have prefixes', async () => {
+    await make('clashing', { members: ['taking'] })
+    expect(await namesOf('clashing')).toContain('region_name')
+    expect(await namesOf('clashing')).toContain('taking_name')
+    const client = await admin.mcp('/mcp/clashing')
+    expect(JSON.parse(await callText(client, 'region_name', { region: 'b' })).server).toBe('crm-r12')
+    expect(JSON.parse(await callText(client, 'taking_name')).server).toBe('taking')
+    await make('prefixed', { naming: 'prefixed' })
+    expect(await namesOf('prefixed')).toContain('region_raw')
+  })
+
+  test('are those that members give them, by which their tools belong together', async () => {
+    const chosen = (name: string) => [{ name, as: 'identity' }]
+    await make('given', {
+      members: [
+        { server: 'crm-r11', tools: chosen('name') },
+        { server: 'crm-r12', tools: chosen('seen') },
+      ],
+    }).catch(() => undefined)
+    expect((await admin.request('GET', '/api/groups/given')).status).toBe(404)
+    const alike = { members: ['crm-r11', 'crm-r12'].map(server => ({ server, tools: chosen('name') })) }
+    await make('given', alike)
+    expect(await namesOf('given')).toEqual(['identity'])
+    const client = await admin.mcp('/mcp/given')
+    expect(JSON.parse(await callText(client, 'identity', { region: 'a' }))).toEqual({ server: 'crm-r11', tool: 'name' })
+  })
+
+  test('of the former list lead nowhere in the place of several servers', async () => {
+    await admin.ok('POST', '/api/groups', { name: 'turning', selector: { argument: 'region', members } })
+    const client = await admin.mcp('/mcp/turning')
+    await client.listTools()
+    await admin.ok('PATCH', '/api/groups/turning', { selector: null })
+    await until(async () => (await client.listTools()).tools.some(({ name }) => name === 'crm-r11_name'))
+    const gone = await failureOf(client.callTool({ name: 'name', arguments: { region: 'a' } }))
+    expect(gone.data).toMatchObject({ code: 'tool_not_found' })
+    await admin.ok('PATCH', '/api/groups/turning', { selector: { argument: 'region', members } })
+    await until(async () => (await client.listTools()).tools.some(({ name }) => name === 'name'))
+    // A client that has not read the new list still reaches the server whose tool it knows.
+    expect(JSON.parse(await callText(client, 'crm-r12_name')).server).toBe('crm-r12')
+  })
+})
+
 describe('members of a selector', () => {
   test('that a caller may not use are no values, and ordinary members stay as they are', async () => {
     const members = { open: 'crm-r19', closed: 'crm-r20' }
@@ -230,6 +293,30 @@ describe('members of a selector', () => {
     })
     await admin.ok('PATCH', '/api/servers/crm-r19', { visibility: 'private' })
     await until(async () => (await client.listTools().catch(() => ({ tools: [] }))).tools.length === 0)
+  })
+
+  test('that an editor does not see stay with their values, which nobody else gets', async () => {
+    const show = (visibility: string, ...servers: string[]) =>
+      Promise.all(servers.map(server => admin.ok('PATCH', `/api/servers/${server}`, { visibility })))
+    await show('public', 'crm-r16', 'crm-r19')
+    const dora = await hub.user('dora')
+    const members = { a: 'admin~crm-r16', b: 'admin~crm-r19' }
+    await dora.ok('POST', '/api/groups', { name: 'hers', selector: { argument: 'region', members } })
+    await show('private', 'crm-r16')
+    await dora.ok('PATCH', '/api/groups/hers', { selector: { argument: 'zone' } })
+    const taken = await dora.request('PATCH', '/api/groups/hers', {
+      selector: { members: { a: 'admin~crm-r19', b: null } },
+    })
+    expect([taken.status, taken.json.errors]).toMatchObject([
+      400,
+      [{ pointer: '#/selector/members/a', code: 'duplicate' }],
+    ])
+    await dora.ok('PATCH', '/api/groups/hers', { selector: { members: { b: null, c: 'admin~crm-r19' } } })
+    await show('public', 'crm-r16')
+    expect((await dora.ok('GET', '/api/groups/hers')).selector).toEqual({
+      ...{ argument: 'zone', members: { a: 'admin~crm-r16', c: 'admin~crm-r19' } },
+    })
+    await show('private', 'crm-r16', 'crm-r19')
   })
 
   test('keep their values when they are renamed, and lose them with the member', async () => {

@@ -13,6 +13,8 @@ const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'default'])
 /** Levels of a schema; deeper parts are compared as they are written. */
 const DEEPEST = 64
 const SHOWN_CHARACTERS = 80
+/** Larger schemas are compared as a whole: to find the places takes many passes. */
+const MOST_CHARACTERS = 256 * 1024
 
 /** A place at which two schemas differ; absent: nothing is there. */
 export interface SchemaDifference {
@@ -40,6 +42,7 @@ function comparablePart(name: string, value: JsonValue, depth: number): JsonValu
 
 /** The first places, at most `most`, at which two comparable schemas differ. */
 export function differences(one: JsonValue, other: JsonValue, most = 5): readonly SchemaDifference[] {
+  if (canonical(one).length + canonical(other).length > MOST_CHARACTERS) return [{ at: '' }]
   const found: SchemaDifference[] = []
   compare(one, other, '', found, most)
   return found

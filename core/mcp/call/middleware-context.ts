@@ -4,8 +4,8 @@ import { itemJson } from '../../domain/tools/catalog-item.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import { findResource } from '../scope/resource-targets.ts'
 import type { Target } from '../scope/scope-types.ts'
+import { chosenTarget } from '../selection/selection.ts'
 import type { Routed } from './forwarder.ts'
-import { chosenTarget } from './selection.ts'
 
 /** The context that a middleware gets for a request with these parameters. */
 export function middlewareContext(routed: Routed, params: JsonObject | undefined): McpContext {

@@ -12,8 +12,9 @@ import { completionTarget, type OwnUri, resourceTarget } from '../scope/resource
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget, Target } from '../scope/scope-types.ts'
 import { signInAnswer } from '../scope/sign-ins.ts'
+import { completedBy, completedValue, type Selection, selection, withOthers } from '../selection/selection.ts'
 import { callAddedTool, innerCall, shortened } from './added-tools.ts'
-import { dependsOnLists, unknownName } from './asked-clients.ts'
+import { dependsOnLists } from './asked-clients.ts'
 import {
   answeredWith,
   type CalledGroup,
@@ -29,10 +30,9 @@ import type { Forwarder, Routed } from './forwarder.ts'
 import { type MiddlewareTrace, type MiddlewareWatch, matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
 import { middlewareContext } from './middleware-context.ts'
 import { blockedBy, type CallEnd, outsideOf, withSkipped } from './middleware-records.ts'
-import { completedBy, completedValue, type FoundTool, selection, withOthers } from './selection.ts'
 import { sentName, toolParams, traced, withoutNullArguments } from './sent-params.ts'
 import { withStructure } from './structured-result.ts'
-import { approvalRequired, failureForModel } from './tool-failure.ts'
+import { approvalRequired, failureForModel, unknownName } from './tool-failure.ts'
 import { throughGates } from './tool-gates.ts'
 import { ViewCalls } from './view-calls.ts'
 
@@ -229,39 +229,42 @@ export class Router {
       this.#recordUnsent(routed, params, calledMs, answeredWith(answer, false))
       return answer
     }
-    const found = this.#findTool(routed, name, params)
-    this.#views.opened(exchange, scope, found.target)
-    const sent = toolParams(found.params ?? {}, found.target)
-    if (!this.#parts.gates.any) return this.#sendCall(routed, found, sent)
+    const sentArguments = params?.arguments
+    if (sentArguments !== undefined && sentArguments !== null && !isPlainObject(sentArguments))
+      throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
+    const chosen = this.#findTool(routed, name, params)
+    const { target } = chosen
+    this.#views.opened(exchange, scope, target)
+    if (target.blocked) throw approvalRequired(name)
+    const sent = toolParams(chosen.params ?? {}, target)
+    if (!this.#parts.gates.any) return this.#sendCall(routed, chosen, params, sent)
     return throughGates(this.#parts.gates, this.#parts.forwarder, {
-      ...{ routed, sent, target: found.target },
-      find: () => this.#findTool(routed, name, params),
-      send: () => this.#sendCall(routed, found, sent),
+      ...{ routed, target, sent, params: chosen.params ?? {} },
+      find: () => this.#findTool(routed, name, params).target,
+      send: () => this.#sendCall(routed, chosen, params, sent),
       again: () => this.#callTool(routed, params, calledMs),
       denied: error => this.#recordUnsent(routed, params, calledMs, failedWith(error)),
     })
   }
 
-  /** The tool of a call, that of the server which the arguments choose. Throws `tool_not_found`, and what `selection` throws. */
-  #findTool(routed: Routed, name: string, params: JsonObject | undefined): FoundTool {
+  /** The target of a call. Throws `tool_not_found`, and what `selection` throws. */
+  #findTool(routed: Routed, name: string, params: JsonObject | undefined): Selection {
     const { exchange, scope } = routed
-    const found =
+    const target =
       scope.tool(name, exchange.capabilities) ?? (routed.inner ? undefined : this.#views.tool(exchange, scope, name))
     // A tool set acts for a model.
-    if (!found || (routed.inner && found.item?.onlyFor)) throw this.#unknownName(routed, 'tool', name)
-    if (!isPlainObject(params?.arguments ?? {}))
-      throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
-    const chosen = selection(scope, name, found, params)
-    if (chosen.target.blocked) throw approvalRequired(name)
-    return { ...chosen, name, choice: found.choice }
+    if (!target || (routed.inner && target.item?.onlyFor)) throw unknownName(this.#parts.refusals, routed, 'tool', name)
+    return selection(scope, name, target, params)
   }
 
   #sendCall(
     routed: Routed,
-    { name, target, params, choice }: FoundTool,
+    chosen: Selection,
+    params: JsonObject | undefined,
     shaped: JsonObject,
   ): Outcome | Promise<Outcome> {
     const { exchange, scope } = routed
+    const { target } = chosen
     const startedMs = this.#parts.now()
     const trace = this.#parts.tracer?.begin({
       ...{ tool: target.original, server: target.member.server.name, group: scope.resolved.group.name },
@@ -271,7 +274,7 @@ export class Router {
     const finish = (reply: UpstreamReply): Outcome => {
       const endedMs = this.#parts.now()
       const answered = withStructure(target, reply, this.#parts.forwarder.outcome(routed, target.member, reply))
-      const outcome = withOthers(scope, name, target, answered, choice)
+      const outcome = withOthers(scope, chosen, answered)
       trace?.end(callStatus(reply))
       // Not finished: the retry is recorded.
       if (outcome.kind === 'input_required') return outcome
@@ -288,20 +291,16 @@ export class Router {
     return this.#parts.tasks.call(routed, target, sent, finish)
   }
 
-  #unknownName({ exchange, scope }: Routed, kind: 'tool' | 'prompt', name: string): HubError {
-    return unknownName(scope, exchange.capabilities, kind, name, this.#parts.refusals.exhausted(exchange.actor.userId))
-  }
-
   #getPrompt(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const name = params?.name
     if (typeof name !== 'string') throw invalid('prompts/get needs "name", the name of a prompt')
     const found = routed.scope.prompt(name)
-    if (!found) throw this.#unknownName(routed, 'prompt', name)
-    const { target, params: own } = selection(routed.scope, name, found, params)
-    const sent = { ...withoutNullArguments(own ?? {}), name: sentName(target) }
-    return this.#parts.forwarder.forward(routed, target, sent, reply => {
-      const outcome = this.#parts.forwarder.outcome(routed, target.member, reply)
-      return this.#truncated(routed, target, withOthers(routed.scope, name, target, outcome, found.choice))
+    if (!found) throw unknownName(this.#parts.refusals, routed, 'prompt', name)
+    const chosen = selection(routed.scope, name, found, params)
+    const sent = { ...withoutNullArguments(chosen.params ?? {}), name: sentName(chosen.target) }
+    return this.#parts.forwarder.forward(routed, chosen.target, sent, reply => {
+      const outcome = this.#parts.forwarder.outcome(routed, chosen.target.member, reply)
+      return this.#truncated(routed, chosen.target, withOthers(routed.scope, chosen, outcome))
     })
   }
 

@@ -16,7 +16,7 @@ import { ListItem } from './list-item.ts'
 import { exposeNames, type NamingMode } from './naming.ts'
 import { cutStates } from './scope-cut.ts'
 import type { MemberState, ResolvedScope, Target } from './scope-types.ts'
-import { type Candidate, combine, type SelectorFault } from './selector.ts'
+import { type Candidate, combine, ItemForms, type SelectorFault } from './selector.ts'
 import { type SignInTools, signInTools } from './sign-ins.ts'
 import { toolLists } from './tool-readers.ts'
 import { type AddedTools, NO_ADDED_TOOLS } from './tool-sets.ts'
@@ -55,6 +55,7 @@ export function mergeCatalogs(
   scope: ResolvedScope,
   all: readonly MemberState[],
   added: AddedTools = NO_ADDED_TOOLS,
+  forms: ItemForms = new ItemForms(),
 ): MergedCatalog {
   const { states, leftOut } = cutStates(all, scope.group.ownerId)
   const mode: NamingMode =
@@ -65,7 +66,7 @@ export function mergeCatalogs(
   const byServer = new Map(all.map(state => [state.member.server.id, state]))
   const { ordinary, selected, selector } = partsOf(scope, states)
   const toolsOf = (of: readonly MemberState[]) => of.flatMap(state => toolCandidates(state, ownerId, scope.kind))
-  const one = selector && combine(selector, 'tools', selected, toolsOf(selected))
+  const one = selector && combine(selector, 'tools', selected, toolsOf(selected), forms)
   const shaped = [...toolsOf(ordinary), ...(one?.candidates ?? [])]
   const tools = named(shaped, exposeNames('tools', mode, shaped, [...added.sets.keys()]), {
     uris,
@@ -74,7 +75,9 @@ export function mergeCatalogs(
     without: added.shortens ? 'outputSchema' : '',
   })
   const own = added.items.map(item => new ListItem(item.key, '', item, NO_CHANGES))
-  const onePrompts = once(() => selector && combine(selector, 'prompts', selected, selected.flatMap(promptCandidates)))
+  const onePrompts = once(
+    () => selector && combine(selector, 'prompts', selected, selected.flatMap(promptCandidates), forms),
+  )
   const prompts = once(() => {
     const offered = [...ordinary.flatMap(promptCandidates), ...(onePrompts()?.candidates ?? [])]
     return named(offered, exposeNames('prompts', mode, offered), { uris, shownUri, without: '' })

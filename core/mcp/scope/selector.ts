@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { comparable } from '../../domain/groups/agreement.ts'
 import { type ChosenArgument, hasArgument, withPromptArgument } from '../../domain/groups/selected-schema.ts'
@@ -51,6 +52,26 @@ interface Variant {
   readonly candidate: Candidate
 }
 
+/** Keeps the forms of items, which take a while to parse, as long as the lists of their servers. */
+export class ItemForms {
+  readonly #known = new WeakMap<CatalogItem, Map<string, string>>()
+
+  /** A text that is equal for items of the same form. */
+  of(kind: 'tools' | 'prompts', candidate: Candidate): string {
+    const { item, target } = candidate
+    const known = this.#known.get(item) ?? new Map<string, string>()
+    this.#known.set(item, known)
+    const rules = JSON.stringify(target.rules ?? null)
+    const form = known.get(rules) ?? hash('sha256', canonical(formOf(kind, candidate)), 'base64')
+    if (known.size >= MOST_FORMS) known.clear()
+    known.set(rules, form)
+    return form
+  }
+}
+
+/** Forms of one item that are kept: groups can shape it differently. */
+const MOST_FORMS = 16
+
 /**
  * Combines the items of selected members by the names that they are to have. The form that most listed members have is
  * offered, of equally many that of the first member; members with another form are left out. `states`: the selected members.
@@ -60,6 +81,7 @@ export function combine(
   kind: 'tools' | 'prompts',
   states: readonly MemberState[],
   candidates: readonly Candidate[],
+  itemForms: ItemForms,
 ): Combined {
   if (candidates.length === 0) return NOTHING
   const seen = states.filter(({ catalog }) => catalog).map(({ member }) => member.selectedBy ?? '')
@@ -71,7 +93,7 @@ export function combine(
     const fault = (values: readonly string[], rest: Pick<SelectorFault, 'fault' | 'schemas' | 'as'>): void => {
       if (values.length > 0) faults.push({ kind, name, values, ...rest })
     }
-    const forms = formsOf(kind, variants)
+    const forms = formsOf(kind, variants, itemForms)
     const { offered, others } = mostOffered(variants, forms)
     const first = offered[0]
     if (!first) continue
@@ -97,13 +119,17 @@ export function combine(
 const valuesOf = (variants: readonly Variant[]): readonly string[] => variants.map(({ value }) => value)
 
 /** A text for each variant, equal for those of the same form. Mostly all have the same definition, which is parsed once. */
-function formsOf(kind: 'tools' | 'prompts', variants: readonly Variant[]): ReadonlyMap<Variant, string> {
+function formsOf(
+  kind: 'tools' | 'prompts',
+  variants: readonly Variant[],
+  itemForms: ItemForms,
+): ReadonlyMap<Variant, string> {
   const known = new Map<string, string>()
   return new Map(
     variants.map(variant => {
       const { item, target } = variant.candidate
       const key = JSON.stringify([item.fingerprint, target.rules ?? null])
-      const form = known.get(key) ?? canonical(formOf(kind, variant.candidate))
+      const form = known.get(key) ?? itemForms.of(kind, variant.candidate)
       known.set(key, form)
       return [variant, form] as const
     }),

@@ -4,7 +4,6 @@ import { namedValues } from '../../domain/groups/selected-schema.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Choice, Target } from '../scope/scope-types.ts'
-import type { Outcome } from './exchange.ts'
 
 /** Values in the data of one error, and in one answer of a completion. */
 const MOST_VALUES = 100
@@ -13,6 +12,8 @@ const MOST_VALUES = 100
 export interface Selection {
   readonly target: Target
   readonly params: JsonObject | undefined
+  /** Present for an item that is one of several: its name and the choice that was made. */
+  readonly of?: { readonly name: string; readonly choice: Choice }
 }
 
 /** The tool of a call as it was named, and the one that the arguments choose. */
@@ -34,7 +35,8 @@ export function selection(scope: Scope, name: string, target: Target, params: Js
   const chosen = choice.targets.get(value)
   if (!chosen) throw unknown(scope, name, choice, value)
   const { [choice.argument]: _, ...rest } = given
-  return { target: chosen, params: Object.hasOwn(given, choice.argument) ? { ...params, arguments: rest } : params }
+  const own = Object.hasOwn(given, choice.argument) ? { ...params, arguments: rest } : params
+  return { target: chosen, params: own, of: { name, choice } }
 }
 
 /** The same for what is only shown of a request: undefined where the arguments choose no member. */
@@ -87,30 +89,39 @@ function online(values: readonly string[]): string {
 }
 
 /** A failure of a chosen member that cannot be reached, with the values of the members that can. */
-export function withOthers(
+export function withOthers<T extends { readonly kind: string; readonly error?: unknown }>(
   scope: Scope,
-  name: string,
-  { chosen, member }: Pick<Target, 'chosen' | 'member'>,
-  outcome: Outcome,
-  choice: Choice | undefined,
-): Outcome {
-  if (!chosen || !choice || outcome.kind !== 'failed' || scope.isReachable(member.server.id)) return outcome
-  const { code, message, hint, retryAfterSeconds, data, own } = outcome.error
-  const { argument, value } = chosen
+  { target: { chosen, member }, of }: Selection,
+  outcome: T,
+): T {
+  const isFailure = outcome.kind === 'failed' && outcome.error instanceof HubError
+  if (!chosen || !of || !isFailure || scope.isReachable(member.server.id)) return outcome
+  return { ...outcome, error: errorWithOthers(scope, chosen, of, outcome.error as HubError) }
+}
+
+function errorWithOthers(
+  scope: Scope,
+  { argument, value }: NonNullable<Target['chosen']>,
+  { name, choice }: NonNullable<Selection['of']>,
+  failure: HubError,
+): HubError {
+  const { code, message, hint, retryAfterSeconds, data, own } = failure
   const others = [...choice.targets].filter(([, one]) => !one.blocked && scope.isReachable(one.member.server.id))
   const values = others.map(([each]) => each)
   const rest = values.length === 0 ? 'none of the others is online' : `for "${name.slice(0, 64)}" ${online(values)}`
-  const error = new HubError(code, `${message}; "${argument}" was ${JSON.stringify(value)}, and ${rest}`, {
+  return new HubError(code, `${message}; "${argument}" was ${JSON.stringify(value)}, and ${rest}`, {
     ...(hint === undefined ? {} : { hint }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...(own === undefined ? {} : { own }),
     data: { ...data, argument, values: values.slice(0, MOST_VALUES) },
   })
-  return { kind: 'failed', error }
 }
 
 /** The answer to a completion of the argument that chooses; undefined for every other argument. */
-export function completedValue({ choice }: Target, argument: JsonValue | undefined): Outcome | undefined {
+export function completedValue(
+  { choice }: Target,
+  argument: JsonValue | undefined,
+): { readonly kind: 'result'; readonly resultText: string } | undefined {
   if (!choice || !isPlainObject(argument) || argument.name !== choice.argument) return undefined
   const begun = typeof argument.value === 'string' ? argument.value.toLowerCase() : ''
   const values = [...choice.targets.keys()].filter(value => value.toLowerCase().startsWith(begun))
