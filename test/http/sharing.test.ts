@@ -294,6 +294,32 @@ describe('a colleague with the role change', () => {
     await end('servers/notes', 'user:cleo')
   })
 
+  test('uses no variable of the owner in another place, where a server could repeat it', async () => {
+    const variables = { TOKEN: 'of-bob-alone-too' }
+    await bob.ok('POST', '/api/servers', { name: 'vars', url: upstream.url, variables, secrets: ['/variables/TOKEN'] })
+    await online(bob, ['vars'])
+    await bob.ok('POST', '/api/groups', { name: 'pinned', members: ['vars'] })
+    await give('servers/vars', 'user:cleo', 'change')
+    await give('groups/pinned', 'user:cleo', 'change')
+    const pin = { arguments: { text: { pin: `\${TOKEN}` } } }
+    const needed = [403, 'owner_rights_needed', 'change']
+    const path = '/api/servers/bob~vars'
+    expect(refused(await cleo.request('PATCH', `${path}/tools/echo`, pin))).toEqual(needed)
+    const copied = await cleo.request('PATCH', path, { headers: { 'X-Copy': `\${TOKEN}` } })
+    expect(errors(copied)).toEqual(['secret_required'])
+    const members = [{ server: 'bob~vars', tools: [{ name: 'echo', ...pin }] }]
+    const group = '/api/groups/bob~pinned'
+    expect(refused(await cleo.request('PATCH', group, { members }))).toEqual([403, 'not_owner', 'change'])
+    await bob.ok('PATCH', '/api/servers/vars', { visibility: 'public' })
+    expect(refused(await cleo.request('PATCH', group, { members }))).toEqual([403, 'not_owner', 'change'])
+    expect((await cleo.request('PATCH', group, { members: [{ server: 'bob~vars', tools: ['echo'] }] })).status).toBe(
+      200,
+    )
+    expect((await cleo.request('PATCH', `${path}/tools/echo`, { description: 'x' })).status).toBe(200)
+    await bob.ok('DELETE', '/api/groups/pinned')
+    await bob.ok('DELETE', '/api/servers/vars')
+  })
+
   test('changes no program of an administrator, and all else of it', async () => {
     const program = { command: 'patchbay', args: ['sample-server'] }
     await ada.ok('POST', '/api/servers', { name: 'plain', ...program, enabled: false })

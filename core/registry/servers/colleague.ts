@@ -1,5 +1,6 @@
 import { HubError } from '../../contract/errors.ts'
 import type { Actor, ServerSettings } from '../../contract/records.ts'
+import { pointerToken } from '../../domain/json/json-pointer.ts'
 import { quoteName } from '../../domain/names.ts'
 import { roleFor } from '../../domain/ownership.ts'
 import { capOfMove } from '../../domain/server/owner-rights.ts'
@@ -7,7 +8,7 @@ import { read } from '../../store/transact.ts'
 import { notOwner, owned } from '../access.ts'
 import type { RegistryDeps } from '../context.ts'
 import { ownerOf, userById } from '../owners.ts'
-import { ownerName, type ServerRow } from '../rows.ts'
+import { ownerName, type ServerRow, serverRecord } from '../rows.ts'
 import { type Author, reconfigures } from './author-rights.ts'
 import { effectiveOwner } from './held-rights.ts'
 import type { Draft } from './server-draft.ts'
@@ -34,13 +35,13 @@ export function reconfiguresBy({ colleague }: Author, changed: readonly string[]
 
 /**
  * Checks the change of somebody with the role `change`, whose rights count beside the owner's. Throws `not_owner` for what its
- * owner decides, `owner_rights_needed` for another program of an owner with more rights, `settings_read_only` for another
+ * owner decides, `owner_rights_needed` for another program of an owner with more rights and for variables in other places, `settings_read_only` for another
  * configuration of an entry of the settings file.
  */
 export function refuseColleague(
   author: Author,
   row: ServerRow,
-  { reviewed, settings }: Pick<Draft, 'reviewed' | 'settings'>,
+  { reviewed, settings, kept }: Pick<Draft, 'reviewed' | 'settings' | 'kept'>,
   changed: readonly string[],
 ): void {
   const { colleague } = author
@@ -48,6 +49,10 @@ export function refuseColleague(
   const role = 'change'
   if (reviewed !== undefined || changed.some(field => OF_THE_OWNER.includes(field)))
     throw notOwner('server', row.name, row, role)
+  if (movesVariables(serverRecord(row), settings, kept)) {
+    const message = `The variables of ${quoteName(row.name)} would be used in another place`
+    throw new HubError('owner_rights_needed', message, { data: { role } })
+  }
   if (!reconfiguresBy(author, changed)) return
   const rights = { role: 'user' as const, grants: colleague.grants }
   if (runsProgram(row, settings) && capOfMove(rights, effectiveOwner(row)) !== undefined) {
@@ -62,4 +67,24 @@ export function refuseColleague(
 
 function runsProgram(row: ServerRow, { transport }: Pick<ServerSettings, 'transport'>): boolean {
   return row.transport === 'stdio' || transport === 'stdio'
+}
+
+/** True for a text with a variable that was not there: a server may repeat it in a result, and variables may be secret. */
+function movesVariables(before: ServerSettings, after: ServerSettings, kept: readonly string[]): boolean {
+  const known = textsWithVariables(before)
+  for (const pointer of kept) known.delete(pointer)
+  for (const [pointer, text] of textsWithVariables(after))
+    if (!kept.includes(pointer) && known.get(pointer) !== text) return true
+  return false
+}
+
+function textsWithVariables({ config, tools }: ServerSettings): Map<string, string> {
+  const found = new Map<string, string>()
+  const visit = (value: unknown, pointer: string): void => {
+    if (typeof value === 'string' && value.includes('${')) found.set(pointer, value)
+    if (typeof value !== 'object' || value === null) return
+    for (const [name, one] of Object.entries(value)) visit(one, `${pointer}/${pointerToken(name)}`)
+  }
+  visit({ ...config, tools }, '')
+  return found
 }
