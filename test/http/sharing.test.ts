@@ -294,6 +294,18 @@ describe('a colleague with the role change', () => {
     await end('servers/notes', 'user:cleo')
   })
 
+  test('moves no server to a host that could get a key of the owner’s', async () => {
+    await bob.ok('POST', '/api/servers', { name: 'bare', url: upstream.url })
+    await give('servers/bare', 'user:cleo', 'change')
+    const move = (url: string) => cleo.request('PATCH', '/api/servers/bob~bare', { url })
+    expect((await move('https://one.example/mcp')).status).toBe(200)
+    await bob.ok('PATCH', '/api/settings', { hostedKeys: { platform: 'of-bob-alone-key' } })
+    expect(refused(await move('https://two.example/mcp'))).toEqual([403, 'owner_rights_needed', 'change'])
+    expect((await move('https://one.example/other')).status).toBe(200)
+    await bob.ok('PATCH', '/api/settings', { hostedKeys: { platform: null } })
+    await bob.ok('DELETE', '/api/servers/bare')
+  })
+
   test('uses no variable of the owner in another place, where a server could repeat it', async () => {
     const variables = { TOKEN: 'of-bob-alone-too' }
     await bob.ok('POST', '/api/servers', { name: 'vars', url: upstream.url, variables, secrets: ['/variables/TOKEN'] })

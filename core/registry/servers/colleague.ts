@@ -1,8 +1,10 @@
 import { HubError } from '../../contract/errors.ts'
+import type { JsonValue } from '../../contract/json.ts'
 import type { Actor, ServerSettings } from '../../contract/records.ts'
 import { pointerToken } from '../../domain/json/json-pointer.ts'
 import { quoteName } from '../../domain/names.ts'
 import { roleFor } from '../../domain/ownership.ts'
+import { HOSTED_KEY_PREFIX } from '../../domain/server/header-consents.ts'
 import { capOfMove } from '../../domain/server/owner-rights.ts'
 import { read } from '../../store/transact.ts'
 import { notOwner, owned } from '../access.ts'
@@ -19,6 +21,35 @@ const NO_CONFIGURATION: ReadonlySet<string> = new Set([
 ])
 /** Fields of which the owner alone decides. */
 const OF_THE_OWNER: readonly string[] = ['visibility', 'owner', 'credentials']
+
+/**
+ * Throws `owner_rights_needed` when a colleague would move a server to another host while its owner has keys of hosted platforms:
+ * the hub adds such a key to requests by their host alone.
+ */
+export async function refuseHostedMove(
+  { store }: Pick<RegistryDeps, 'store'>,
+  { colleague }: Author,
+  row: ServerRow,
+  { config }: Pick<ServerSettings, 'config'>,
+): Promise<void> {
+  if (!colleague || hostOf(serverRecord(row).config.url) === hostOf(config.url)) return
+  const keys = await read(store, db =>
+    db
+      .selectFrom('setting')
+      .select('key')
+      .where('scope', '=', row.owner_id)
+      .where('key', 'like', `${HOSTED_KEY_PREFIX}%`)
+      .limit(1)
+      .execute(),
+  )
+  if (keys.length === 0) return
+  const message = `The keys of hosted platforms of ${ownerName(row)} could be sent to the new host`
+  throw new HubError('owner_rights_needed', message, { data: { role: 'change' } })
+}
+
+function hostOf(url: JsonValue | undefined): string | undefined {
+  return typeof url === 'string' && URL.canParse(url) ? new URL(url).host : undefined
+}
 
 /** The author of a change of this server: of a colleague with the role `change`, with its own rights. */
 export async function authorOf({ store, shares }: RegistryDeps, actor: Actor, row?: ServerRow): Promise<Author> {
