@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { GroupRecord, UserActor } from '../../../contract/records.ts'
-import type { GroupWarning } from '../../../domain/group-warning.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import type { ClientConfig } from '../../../features/clients.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
@@ -42,6 +41,7 @@ import {
   memberBody,
 } from './group-schemas.ts'
 import { type GroupToolsDeps, groupToolRoutes } from './group-tools.ts'
+import { deletedWarning, missedWarnings } from './member-warnings.ts'
 
 /** Dependencies of the routes of `/api/groups`. */
 export interface GroupRoutesDeps extends GroupToolsDeps {
@@ -321,21 +321,6 @@ async function readView(deps: GroupRoutesDeps, actor: UserActor, info: RequestIn
   const { groups } = deps.registry
   const [usable, lost] = [await groups.usableMembers(actor, record), await groups.lostMembers(record.id)]
   return groupView(deps, actor, info, { ...record, usable, lost })
-}
-
-/** Warns about members that some of the group's users do not get. */
-function missedWarnings(shares: Registry['shares'], group: WrittenGroup): GroupWarning[] {
-  return group.usable
-    .filter(({ server }) => shares.isMissedBySome(group, server))
-    .map(({ server: { name } }) => {
-      const message = `Server "${name}" is private: not all who may use the group get it; share the server with them, too`
-      return { code: 'others_get_less', message, server: name }
-    })
-}
-
-function deletedWarning(server: string): GroupWarning {
-  const message = `Server "${server}" was deleted, and with it this member; save the members of the group to take note of it`
-  return { code: 'server_deleted', message, server }
 }
 
 function serversOf(usable: readonly UsableMember[]) {
