@@ -168,6 +168,16 @@ describe('a share', () => {
     await client.close()
   })
 
+  test('is in the owner’s export, and given to nobody by an import', async () => {
+    await give('servers/notes', 'user:cleo', 'see')
+    const document = await bob.ok('POST', '/api/export', {})
+    expect(document.shares).toEqual({ servers: { notes: [{ subject: 'user:cleo', role: 'see' }] } })
+    expect((await cleo.ok('POST', '/api/export', {})).shares).toBeUndefined()
+    const plan = await bob.ok('POST', '/api/import?dryRun=true', { document: JSON.stringify(document) })
+    expect(plan.notCarried.map(({ pointer }: { pointer: string }) => pointer)).toEqual(['#/shares'])
+    await end('servers/notes', 'user:cleo')
+  })
+
   test('is no more than its limits', async () => {
     ada.patient = true
     const shares = Array.from({ length: LIMITS.sharesPerThing + 1 }, (_, at) => ({
