@@ -37,6 +37,12 @@ export class Issuer {
   refused = 0
   /** Tokens, access and refresh, that the token endpoint gave. */
   readonly given: string[] = []
+  /** Tokens that it was asked to take back, and while true it answers that with 503. */
+  readonly taken: string[] = []
+  takesNone = false
+  /** It answers such requests after that. */
+  beforeTaking: Promise<void> | undefined
+  refusals = 0
   /** Runs when tokens are made and before they are sent. */
   beforeAnswer: (() => Promise<void>) | undefined
 
@@ -81,6 +87,18 @@ export class Issuer {
       },
     })
     this.provider.use(async (context, next) => {
+      if (context.path === '/token/revocation') {
+        if (this.takesNone) {
+          this.refusals += 1
+          context.status = 503
+          context.body = 'down'
+          return undefined
+        }
+        await this.beforeTaking
+        await next()
+        this.taken.push(String(context.oidc?.params?.token ?? '?'))
+        return undefined
+      }
       if (context.path !== '/token') return next()
       if (this.down) {
         this.refused += 1

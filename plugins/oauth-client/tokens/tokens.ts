@@ -158,10 +158,25 @@ export class TokenEndpoint {
     return access
   }
 
-  /** Tells the issuer that a token is not used any more, where it takes that (RFC 7009). Never rejects. */
-  async revoke(token: string): Promise<void> {
-    if (this.#issuer.revocation_endpoint === undefined) return
-    await revocationRequest(...this.#party(), token, this.#common()).catch(() => undefined)
+  /**
+   * Tells the issuer that tokens are not used any more, where it takes that (RFC 7009): the refresh token first, since most issuers end
+   * all that came from it. False where another try may help. Never rejects.
+   */
+  async takeBack({ access, refresh }: Pick<Tokens, 'access' | 'refresh'>): Promise<boolean> {
+    if (refresh !== undefined && !(await this.#revoke(refresh, 'refresh_token'))) return false
+    return this.#revoke(access, 'access_token')
+  }
+
+  async #revoke(token: string, kind: 'refresh_token' | 'access_token'): Promise<boolean> {
+    if (this.#issuer.revocation_endpoint === undefined) return true
+    const options = { ...this.#common(), additionalParameters: { token_type_hint: kind } }
+    try {
+      const { status, body } = await revocationRequest(...this.#party(), token, options)
+      await body?.cancel()
+      return status !== 429 && status < 500
+    } catch {
+      return false
+    }
   }
 
   /** True when the issuer wants the nonce of this answer in the proof, or refuses the time of the hub's clock. */
