@@ -69,7 +69,11 @@ export class DeviceSignIns {
     const code = readDeviceCode(this.#context, issuer.issuer, answer, url)
     await this.#requirePage(place, ownerId, code.verificationUri)
     const flow = this.#flows.beginDevice(place, code)
-    this.#follow(flow).catch((thrown: unknown) => fail(flow, thrown))
+    this.#follow(flow).catch((thrown: unknown) => {
+      fail(flow, thrown)
+      if (thrown instanceof HubError) return
+      this.#context.log.error('A sign-in by code failed', { serverId: flow.serverId, error: String(thrown) })
+    })
     return flow
   }
 
