@@ -110,6 +110,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['rpc'],
     ['scope'],
     ['gates'],
+    ['filters'],
     ['call'],
     ['legacy'],
     ['inner'],

@@ -96,9 +96,9 @@ export interface PluginClient {
 
 /**
  * Requests in the rights that a user has now, or those of an ordinary user with `as`; rejects with `user_not_found` for one that
- * is gone or disabled.
+ * is gone or disabled. Undefined: nobody, with the rights of an ordinary user.
  */
-export type FetchFor = (userId: string, as?: 'user') => GuardedFetch
+export type FetchFor = (userId: string | undefined, as?: 'user') => GuardedFetch
 
 /** WebSockets in the rights that a user has when they are opened; rejects as {@link FetchFor} does. They end with the plugin. */
 export type DialFor = (userId: string) => GuardedDial

@@ -11,6 +11,7 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'toolRanker',
   'importSource',
   'callTracer',
+  'contentFilter',
   'tokenVerifier',
   'challenge',
   'secondFactor',

@@ -21,6 +21,7 @@ const HUB_POINTS = {
   bridge: true,
   routes: true,
   callTracer: true,
+  contentFilter: true,
   tokenVerifier: true,
   challenge: true,
   secondFactor: true,

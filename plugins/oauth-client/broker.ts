@@ -69,8 +69,7 @@ export class Broker implements CredentialSource {
     const url = serverUrl(server.config)
     if (!oauth || !url) return undefined
     const credential = await this.#valid(server, oauth, holderOf(server, oauth, userId))
-    if (!covers(credential.resource, url))
-      throw this.#atPage('resource_changed', server, 'has another address since you signed in')
+    if (!covers(credential.resource, url)) throw this.#resourceChanged(server)
     return this.#brought(credential)
   }
 
@@ -146,6 +145,7 @@ export class Broker implements CredentialSource {
     if (credential?.state !== 'active') {
       if (isClient) return this.#acquire(server, oauth, userId, credential)
       if (credential?.state === 'issuer_changed') throw this.#issuerChanged(server)
+      if (credential?.state === 'resource_changed') throw this.#resourceChanged(server)
       throw this.#signInNeeded(server, credential?.state === 'refused' ? ': the issuer refused the client' : '')
     }
     this.#noteUse(credential)
@@ -278,10 +278,10 @@ export class Broker implements CredentialSource {
   #problem(server: CredentialTarget, url: URL, credential: Credential | undefined): HubError | undefined {
     const { state, resource, expires_at: end, kept } = credential ?? {}
     if (state === 'refused') return this.#signInNeeded(server, ': the issuer refused the client')
+    if (state === 'resource_changed') return this.#resourceChanged(server)
     const isOver = typeof end === 'string' && Date.parse(end) <= Date.now() && kept?.refresh === undefined
     if (state !== 'active' || resource === undefined || isOver) return this.#signInNeeded(server)
-    if (covers(resource, url)) return undefined
-    return this.#atPage('resource_changed', server, 'has another address since you signed in')
+    return covers(resource, url) ? undefined : this.#resourceChanged(server)
   }
 
   #scopeNeeded(server: CredentialTarget, userId: string, { scope }: BearerChallenge): HubError {
@@ -297,6 +297,10 @@ export class Broker implements CredentialSource {
 
   #signInNeeded(server: CredentialTarget, why = ''): HubError {
     return this.#atPage('sign_in_needed', server, `wants you to sign in${why}`)
+  }
+
+  #resourceChanged(server: CredentialTarget): HubError {
+    return this.#atPage('resource_changed', server, 'has another address since you signed in')
   }
 
   #issuerChanged(server: CredentialTarget): HubError {

@@ -238,9 +238,9 @@ function resultOf(outcome: Outcome): JsonObject {
 export function fetchFor({ registry, addresses, instanceId }: HubParts, { signal }: ServedPlugin) {
   const of = (role: Role): GuardedFetch => createGuardedFetch({ rights: addresses(role), instanceId, signal })
   const fetches: Readonly<Record<Role, GuardedFetch>> = { admin: of('admin'), user: of('user') }
-  return (userId: string, as?: 'user'): GuardedFetch =>
+  return (userId: string | undefined, as?: 'user'): GuardedFetch =>
     async (url, request) => {
-      const role = await roleOf(registry, userId)
+      const role = userId === undefined ? 'user' : await roleOf(registry, userId)
       return fetches[as ?? role](url, request)
     }
 }

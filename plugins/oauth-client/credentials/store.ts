@@ -1,18 +1,12 @@
 import type { AuthorizationServer } from 'oauth4webapi'
-import type { JsonObject, PluginContext } from 'patchbay/contract'
+import { isJsonObject, type PluginContext } from 'patchbay/contract'
 import type { IssuerClient } from '../tokens/clients.ts'
 import type { Tokens } from '../tokens/tokens.ts'
+import { type HeldPlace, HeldTokens, type Kept as KeptTokens } from './held-tokens.ts'
 import type { CredentialRow, CredentialState, OauthTables } from './tables.ts'
 
 /** The sealed part of a credential. */
-export interface Kept {
-  readonly access: string
-  readonly refresh?: string
-  /** The private key (JWK) to which the tokens are bound. */
-  readonly proofKey?: JsonObject
-  readonly client: IssuerClient
-  /** The addresses of the issuer that the hub uses later. */
-  readonly endpoints: Pick<AuthorizationServer, 'issuer' | 'token_endpoint' | 'revocation_endpoint'>
+export interface Kept extends KeptTokens {
   /** Values that the user entered in place of a sign-in, and the origin or program that they are for. */
   readonly values?: Readonly<Record<string, string>>
   readonly place?: string
@@ -53,11 +47,13 @@ export const UNUSED_MS = 7 * 24 * 3_600_000
 export class CredentialStore {
   readonly #context: PluginContext<unknown>
   readonly #mostOfUser: number
+  readonly held: HeldTokens
 
   /** `mostOfUser`: sign-ins that are kept for one user. */
   constructor(context: PluginContext<unknown>, mostOfUser: number) {
     this.#context = context
     this.#mostOfUser = mostOfUser
+    this.held = new HeldTokens(context)
   }
 
   get #tables() {
@@ -146,6 +142,7 @@ export class CredentialStore {
     given: Omit<CredentialRow, 'id' | 'state' | 'version' | 'created_at' | 'last_used_at' | 'sealed'>,
   ): Promise<Credential> {
     const { user_id, server_id } = given
+    const place = kept.values ? undefined : await this.#placeOf(server_id)
     const now = new Date().toISOString()
     const id = crypto.randomUUID()
     const row = {
@@ -155,7 +152,7 @@ export class CredentialStore {
     return this.#tables.write(async db => {
       const before = await db
         .selectFrom('credential')
-        .select('version')
+        .select(['id', 'version', 'issuer', 'client_id'])
         .where('user_id', '=', user_id)
         .where('server_id', '=', server_id)
         .executeTakeFirst()
@@ -168,20 +165,18 @@ export class CredentialStore {
         .offset(this.#mostOfUser - 1)
         .limit(1_000)
         .execute()
-      if (surplus.length > 0)
-        await db
-          .deleteFrom('credential')
-          .where(
-            'id',
-            'in',
-            surplus.map(row => row.id),
-          )
-          .execute()
+      const beyond = surplus.map(row => row.id)
+      if (beyond.length > 0) await db.deleteFrom('credential').where('id', 'in', beyond).execute()
+      // Many issuers end all that a client has of a person with one token: the new ones would end with the former.
+      const isSame = before?.issuer === given.issuer && before.client_id === given.client_id
+      if (before && isSame) await this.held.drop(db, before.id)
+      await this.held.give(db, before && !isSame ? [before.id, ...beyond] : beyond, user_id)
       const version = (before?.version ?? 0) + 1
       await db
         .insertInto('credential')
         .values({ ...row, version })
         .execute()
+      await this.held.keep(db, row, kept, place)
       return this.#opened({ ...row, version })
     })
   }
@@ -198,14 +193,16 @@ export class CredentialStore {
       scopes: tokens.scope ?? credential.scopes,
       sealed: this.#context.sealing.seal('credential', { id, user_id }, JSON.stringify(next)),
     }
-    const { numUpdatedRows } = await this.#tables.write(db =>
-      db
+    const { numUpdatedRows } = await this.#tables.write(async db => {
+      const updated = await db
         .updateTable('credential')
         .set(changed)
         .where('id', '=', id)
         .where('version', '=', version)
-        .executeTakeFirstOrThrow(),
-    )
+        .executeTakeFirstOrThrow()
+      if (updated.numUpdatedRows > 0n) await this.held.renew(db, id, next)
+      return updated
+    })
     const { sealed: _, ...rest } = changed
     return numUpdatedRows === 0n ? undefined : { ...credential, ...rest, kept: next }
   }
@@ -239,8 +236,35 @@ export class CredentialStore {
     )
   }
 
-  async remove({ id }: Credential): Promise<void> {
-    await this.#tables.write(db => db.deleteFrom('credential').where('id', '=', id).execute())
+  /** Deletes a sign-in; its issuer takes the tokens back. */
+  async remove({ id, user_id }: Credential): Promise<void> {
+    await this.#tables.write(async db => {
+      await db.deleteFrom('credential').where('id', '=', id).execute()
+      await this.held.give(db, [id], user_id)
+    })
+    this.held.ended()
+  }
+
+  /** Ends a sign-in for the former address of its server; its issuer takes the tokens back. */
+  async left(credential: Credential): Promise<void> {
+    await this.end(credential, 'resource_changed')
+    await this.#tables.write(db => this.held.give(db, [credential.id], credential.user_id))
+    this.held.ended()
+  }
+
+  async at(serverId: string): Promise<readonly Credential[]> {
+    const rows = await this.#tables.read(db =>
+      db.selectFrom('credential').selectAll().where('server_id', '=', serverId).execute(),
+    )
+    return rows.map(row => this.#opened(row))
+  }
+
+  async #placeOf(serverId: string): Promise<HeldPlace | undefined> {
+    const server = await this.#context.states.target(serverId).catch(() => undefined)
+    if (!server) return undefined
+    const { url, oauth } = server.config
+    const issuer = isJsonObject(oauth) && typeof oauth.issuer === 'string' ? { oauth: { issuer: oauth.issuer } } : {}
+    return { ownerId: server.ownerId, config: { ...(typeof url === 'string' ? { url } : {}), ...issuer } }
   }
 
   #opened({ sealed, ...row }: CredentialRow): Credential {

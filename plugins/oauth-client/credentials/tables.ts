@@ -1,7 +1,7 @@
 import type { Migration } from 'patchbay/contract'
 
-/** `issuer_changed`: the server has another issuer now, so the tokens are not used any more. */
-export type CredentialState = 'active' | 'sign_in_needed' | 'refused' | 'issuer_changed'
+/** `issuer_changed`, `resource_changed`: the server has another issuer or address now, so the tokens are not used any more. */
+export type CredentialState = 'active' | 'sign_in_needed' | 'refused' | 'issuer_changed' | 'resource_changed'
 
 /** A person's sign-in at one server. `sealed`: the tokens and the client, as JSON. Times are ISO 8601 UTC. */
 export interface CredentialRow {
@@ -36,10 +36,26 @@ export interface RegistrationRow {
   readonly sealed: string | null
 }
 
+/**
+ * The tokens of a sign-in, by its id, for the request that takes them back. It refers to no user and no server, since it outlives
+ * both for a while; `user_id` is null.
+ */
+export interface HeldTokenRow {
+  readonly id: string
+  readonly user_id: string | null
+  readonly holder: string
+  readonly server_id: string
+  readonly tries: number
+  /** When they are taken back; null while the sign-in is there. */
+  readonly next_at: string | null
+  readonly sealed: string | null
+}
+
 /** The tables of this plugin. */
 export interface OauthTables {
   credential: CredentialRow
   registration: RegistrationRow
+  held_token: HeldTokenRow
 }
 
 /** Makes the tables. */
@@ -82,4 +98,21 @@ export const first: Migration = async db => {
     .columns(['issuer', 'redirect_uri'])
     .unique()
     .execute()
+}
+
+/** Makes the table of tokens to take back. */
+export const heldTokens: Migration = async db => {
+  await db.schema
+    .createTable('held_token')
+    .addColumn('id', 'text', column => column.primaryKey())
+    .addColumn('user_id', 'text', column => column.references('user.id').onDelete('cascade'))
+    .addColumn('holder', 'text', column => column.notNull())
+    .addColumn('server_id', 'text', column => column.notNull())
+    .addColumn('tries', 'integer', column => column.notNull())
+    .addColumn('next_at', 'text')
+    .addColumn('sealed', 'text')
+    .execute()
+  for (const column of ['holder', 'server_id', 'next_at'])
+    await db.schema.createIndex(`held_token_${column}`).on('held_token').columns([column]).execute()
+  await db.schema.createIndex('credential_server').on('credential').columns(['server_id']).execute()
 }

@@ -110,21 +110,15 @@ export class Connect {
     }
   }
 
-  /** Ends a sign-in: at the issuer where it takes that, and on the connections that use it. */
+  /** Ends a sign-in, also on the connections that use it. Its issuer takes the tokens back a moment later. */
   async disconnect(actor: UserActor, id: string): Promise<void> {
     const { error, states } = this.#context
     const credential = (await this.#broker.store.of(actor.userId)).find(one => one.id === id)
     if (!credential) throw error('connection_not_found', 'You have no such connection')
-    const { kept, server_id: serverId, user_id: userId } = credential
+    const { server_id: serverId, user_id: userId } = credential
     await this.#broker.store.remove(credential)
     this.flows.end(userId, serverId)
     states.credentialChanged(serverId, userId, 'lost')
-    if (kept.values) return
-    const server = await states.target(serverId).catch(() => undefined)
-    if (!server) return
-    const fetch = fetchAround(this.#context, server)
-    const endpoint = new TokenEndpoint(this.#context, fetch, kept.endpoints, kept.client, kept.proofKey)
-    await endpoint.revoke(kept.refresh ?? kept.access)
   }
 
   /** Throws `pkce_unsupported` besides what discovery throws. `endpoint`: where the browser goes; undefined with a code. */

@@ -106,7 +106,7 @@ export class DeviceSignIns {
 
   async #complete(flow: DeviceFlow, tokens: Tokens, endpoint: TokenEndpoint, signal: AbortSignal): Promise<void> {
     // Tokens of a flow that was replaced meanwhile are nobody's.
-    if (signal.aborted) return endpoint.revoke(tokens.refresh ?? tokens.access)
+    if (signal.aborted) return void (await endpoint.takeBack(tokens))
     await complete(this.#context, this.#broker, flow, tokens)
     const actor = await this.#context.people.actor(flow.userId)
     if (actor) this.#context.audit(actor, 'finish', flow.server, flow.userId)
