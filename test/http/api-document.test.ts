@@ -137,6 +137,7 @@ const UNUSUAL: readonly (readonly [RegExp, number])[] = [
   [/\/document$/, 204],
   [/^\/plugins\//, 404],
   [/^\/api\/connections\/flows\//, 400],
+  [/^\/api\/approvals\/\{id\}$/, 404],
 ]
 
 describe('every schema', () => {
