@@ -62,6 +62,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
       },
     )
     context.contribute('callGate', 'approvals', new ApprovalGate(context, policies, requests, holdSeconds * 1_000))
+    context.contribute('builtPage', 'approvals', { access: 'user' })
     addPolicyRoutes(context, policies)
     addRoutes(context, requests, store)
     context.jobs.every(SWEEP_MS, async () => requests.sweep())

@@ -251,6 +251,12 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
       ],
     ]),
   ),
+  ...Object.fromEntries(
+    ['admin/users/{name}', 'grants/{id}', 'groups/{ref}', 'keys/{id}'].map(path => [
+      `PUT /api/${path}/quota`,
+      [growth('other members', [50, 9_000], n => ({ quota: Object.fromEntries(many(n, at => [`m${at}`, 1])) }))],
+    ]),
+  ),
   'PUT /api/servers/{ref}/quota': [
     growth('many tools', [50, 9_000], n => ({
       tools: Object.fromEntries(many(n, at => [`t${at}`, { perDay: 1 }])),

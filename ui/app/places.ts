@@ -202,6 +202,16 @@ const PLACES: readonly PlaceDefinition[] = [
     load: () => import('../pages/connections/callback.ts'),
   },
   {
+    id: 'approvals',
+    paths: ['/approvals', '/approvals/:id'],
+    title: () => t('Approvals'),
+    icon: 'hand',
+    rail: 'watch',
+    ofPlugin: true,
+    element: 'pb-page-approvals',
+    load: () => import('../pages/approvals/page.ts'),
+  },
+  {
     id: 'settings',
     paths: ['/settings', '/settings/:section'],
     title: () => t('Settings'),

@@ -13,6 +13,7 @@ import { logs } from './logs.ts'
 import { market } from './market.ts'
 import { monitoring } from './monitoring.ts'
 import { patchBay } from './patch-bay.ts'
+import { approvals } from './people/approvals.ts'
 import { apps } from './people/apps.ts'
 import { connections } from './people/connections.ts'
 import { factors } from './people/factors.ts'
@@ -36,6 +37,7 @@ export const templates: Record<string, string> = {
   ...audit,
   ...chart,
   ...common,
+  ...approvals,
   ...connections,
   ...dashboard,
   ...editor,
