@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { parseExact } from '../../../core/domain/json/exact-json.ts'
 import type { GatedCall } from '../../../core/features/gates.ts'
 import { matches } from '../../../plugins/approvals/glob.ts'
 import { policySchema, verdictOf } from '../../../plugins/approvals/rules.ts'
@@ -45,7 +46,7 @@ test.each([
   ['a missing one', { '/amount': { gt: 100 } }, {}, false],
   ['one as a text, which a server may read', { '/amount': { gt: 100 } }, { amount: '101' }, true],
   ['one that is no number', { '/amount': { gt: 100 } }, { amount: [101] }, true],
-  ['a number as it was written', { '/amount': { eq: 100 } }, { amount: JSON.rawJSON('100.0') }, true],
+  ['a number as it was written', { '/amount': { eq: 100 } }, parseExact('{"amount":100.0}') as object, true],
   ['all bounds', { '/amount': { gte: 1, lt: 5 } }, { amount: 5 }, false],
   ['a list', { '/to/0': { in: ['a', 'b'] } }, { to: ['b'] }, true],
   ['a part of a text', { '/to': { contains: '@evil' } }, { to: 'x@evil.example' }, true],
