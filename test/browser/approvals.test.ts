@@ -71,3 +71,16 @@ test.each(VIEWS)('the link of a call leads to it: %s', async (name, view) => {
   expect((await call).json.code).toBe('approval_denied')
   await tab.close()
 })
+
+test.each(VIEWS)('the page of usage shows quotas and calls: %s', async (name, view) => {
+  await admin.ok('PUT', '/api/admin/users/admin/quota', { quota: { perDay: 1_000, atOnce: 20 } })
+  await admin.ok('POST', '/api/servers/bank/tools/paid/call', {})
+  const tab = await openTab(browser, hub, admin, view)
+  const { page } = tab
+  await page.goto(`${hub.url}/usage?by=tool`)
+  await page.getByText('admin / bank · paid').first().waitFor()
+  expect(await page.locator('pb-page-usage table').count()).toBe(2)
+  expect(await axe(tab)).toEqual([])
+  if (PICTURES) await page.screenshot({ path: `${PICTURES}/usage-${name}.png`, fullPage: true })
+  await tab.close()
+})

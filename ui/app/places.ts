@@ -212,6 +212,16 @@ const PLACES: readonly PlaceDefinition[] = [
     load: () => import('../pages/approvals/page.ts'),
   },
   {
+    id: 'usage',
+    paths: ['/usage'],
+    title: () => t('Usage'),
+    icon: 'gauge',
+    rail: 'own',
+    ofPlugin: true,
+    element: 'pb-page-usage',
+    load: () => import('../pages/usage/page.ts'),
+  },
+  {
     id: 'settings',
     paths: ['/settings', '/settings/:section'],
     title: () => t('Settings'),

@@ -20,6 +20,7 @@ import { factors } from './people/factors.ts'
 import { keys } from './people/keys.ts'
 import { setup } from './people/setup.ts'
 import { signIn } from './people/sign-in.ts'
+import { usage } from './people/usage.ts'
 import { users } from './people/users.ts'
 import { plugins } from './plugins.ts'
 import { reference } from './reference.ts'
@@ -39,6 +40,7 @@ export const templates: Record<string, string> = {
   ...common,
   ...approvals,
   ...connections,
+  ...usage,
   ...dashboard,
   ...editor,
   ...factors,
