@@ -84,7 +84,7 @@ function sumTable(items: readonly UsageSum[], by: UsageBy): unknown {
       title: t('No calls in the last seven days'),
       text: t('Calls of tools are counted by day, key, server and tool.'),
     })}</section>`
-  return html`<section class="card"><div class="ch line"><h2>${t('Calls of the last seven days')}</h2></div><div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Day')}</th>${by === 'day' ? nothing : html`<th scope="col">${t('What')}</th>`}<th scope="col" class="num">${t('Calls')}</th><th scope="col" class="num">${t('Failed calls')}</th><th scope="col" class="num">${t('Tokens of results')}</th></tr></thead><tbody>${items.map(
+  return html`<section class="card"><div class="ch line"><h2>${t('Calls of the last seven days')}</h2></div><div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Day')}</th>${by === 'day' ? nothing : html`<th scope="col">${t('Of')}</th>`}<th scope="col" class="num">${t('Calls')}</th><th scope="col" class="num">${t('Failed calls')}</th><th scope="col" class="num">${t('Tokens of results')}</th></tr></thead><tbody>${items.map(
     sum =>
       html`<tr><td class=${by === 'day' ? 'full' : ''}>${sum.day}</td>${by === 'day' ? nothing : html`<td class="full mono">${whatOf(sum, by)}</td>`}<td class="num" data-l=${t('Calls')}>${formatNumber(sum.calls, 0)}</td><td class="num" data-l=${t('Failed calls')}>${formatNumber(sum.failures, 0)}</td><td class="num" data-l=${t('Tokens of results')}>${formatNumber(sum.resultTokens, 0)}</td></tr>`,
   )}</tbody></table></div></section>`
