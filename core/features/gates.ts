@@ -26,6 +26,8 @@ export interface GatedCall {
   readonly tool: { readonly name: string; readonly hash: string; readonly annotations: JsonObject }
   /** As the server will get them, with pinned values. Variables of the server are not filled in. */
   readonly arguments: JsonObject
+  /** As the caller gave them, without pinned values. */
+  readonly given: JsonObject
   readonly client: { readonly name?: string; readonly version?: string; readonly address: string }
   /** The kinds of elicitation that the client can show. */
   readonly elicitation: Readonly<Record<'form' | 'url', boolean>>
@@ -51,6 +53,8 @@ export interface Denial {
 /** The client is sent `elicitation/create` with these parameters. */
 export interface Question {
   readonly elicitation: JsonObject
+  /** Withdraws the question. */
+  readonly signal?: AbortSignal
   /** Undefined: the client could not be asked, or the question was withdrawn. */
   answered(answer: ElicitationAnswer | undefined): Decision | Promise<Decision>
 }

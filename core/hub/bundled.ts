@@ -1,6 +1,7 @@
 import alertChat from '../../plugins/alert-chat/plugin.ts'
 import alertEmail from '../../plugins/alert-email/plugin.ts'
 import alertWebhook from '../../plugins/alert-webhook/plugin.ts'
+import approvals from '../../plugins/approvals/plugin.ts'
 import assistantBridge from '../../plugins/assistant-bridge/plugin.ts'
 import bundles from '../../plugins/bundles/plugin.ts'
 import clientConfig from '../../plugins/client-config/plugin.ts'
@@ -75,6 +76,7 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   oauthServer,
   oauthClient,
   signIn,
+  approvals,
   quotas,
   guards,
 ]

@@ -67,6 +67,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     const usage = new Usage(tables, limits.usageRowsPerUserDay)
     await Promise.all([plans.load(), usage.load()])
     context.contribute('callGate', 'quotas', new QuotaGate(context, plans, usage, nearPercent / 100))
+    context.contribute('builtPage', 'usage', { access: 'user' })
     addQuotaRoutes(context, plans, usage)
     addUsageRoutes(context, plans, usage)
     context.events.on('server.removed', ({ data }) => plans.forget('server', data.serverId))

@@ -124,6 +124,13 @@ const SERVERS: readonly Row[] = [
     user: { own: 400, foreign: 404, public: 400, missing: 404 },
     admin: { own: 400, foreign: 400, public: 400, missing: 404 },
   },
+  ...(['server', 'group'] as const).flatMap(thing => [
+    { method: 'GET' as const, path: `/api/${thing}s/{ref}/approvals`, thing, ...edited(200) },
+    {
+      ...{ method: 'PUT' as const, path: `/api/${thing}s/{ref}/approvals`, thing, body: () => ({ rules: [] }) },
+      ...edited(200),
+    },
+  ]),
   { method: 'GET', path: '/api/servers/{ref}/quota', thing: 'server', ...edited(200) },
   { method: 'PUT', path: '/api/servers/{ref}/quota', thing: 'server', body: () => ({ quota: null }), ...edited(200) },
   { method: 'GET', path: '/api/groups/{ref}/quota', thing: 'group', ...edited(200) },
@@ -393,6 +400,9 @@ const REST: readonly Row[] = [
   { method: 'PUT', path: '/api/grants/{id}/quota', body: () => ({ quota: null }), ...signedIn(200) },
   { method: 'GET', path: '/api/admin/users/{name}/quota', ...administrators(404) },
   { method: 'PUT', path: '/api/admin/users/{name}/quota', body: () => ({ quota: null }), ...administrators(404) },
+  { method: 'GET', path: '/api/approvals', ...signedIn(200) },
+  { method: 'GET', path: '/api/approvals/{id}', ...signedIn(404) },
+  { method: 'POST', path: '/api/approvals/{id}', body: () => ({ decision: 'deny' }), ...signedIn(404) },
   { method: 'GET', path: '/api/usage', ...signedIn(200) },
   { method: 'GET', path: '/api/quotas', ...signedIn(200) },
   { method: 'GET', path: '/api/guards', ...signedIn(200) },

@@ -212,6 +212,8 @@ export const HELD_ELSEWHERE: readonly string[] = [
 export const HARMLESS: readonly string[] = [
   'DELETE /api/oauth/grants/{id}',
   'DELETE /api/connections/{id}',
+  ...['servers', 'groups'].map(kind => `PUT /api/${kind}/{ref}/approvals`),
+  'POST /api/approvals/{id}',
   ...['servers/{ref}', 'groups/{ref}', 'keys/{id}', 'grants/{id}'].map(path => `PUT /api/${path}/quota`),
   'PUT /api/servers/{ref}/guards',
   'PUT /api/groups/{ref}/guards',

@@ -47,6 +47,9 @@ const BOUNDED: Readonly<Record<string, { readonly rows: number; readonly rowByte
   // One limit for all users together.
   plugin_oauth_client__registration: { rows: 1_000, rowBytes: 128 * KIB },
   plugin_oauth_client__migration: { rows: 100, rowBytes: KIB },
+  plugin_approvals__policy: { rows: LIMITS.serversPerUser + LIMITS.groupsPerUser, rowBytes: 256 * KIB },
+  plugin_approvals__approval: { rows: 200 + 16, rowBytes: 64 * KIB },
+  plugin_approvals__migration: { rows: 100, rowBytes: KIB },
   plugin_quotas__plan: { rows: 200 + LIMITS.serversPerUser * 100, rowBytes: KIB },
   plugin_quotas__counter: { rows: 200 + LIMITS.serversPerUser * 100, rowBytes: KIB },
   plugin_quotas__usage: { rows: 31 * 100, rowBytes: KIB },

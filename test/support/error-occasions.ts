@@ -196,6 +196,12 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
 
 /** The same for the codes of bundled plugins. */
 export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
+  approval_denied:
+    'a call that a rule or a person denied, that nobody allowed in time, or one too many that would wait',
+  approval_pending: 'a call of a client that cannot be asked waits longer than it can be held',
+  approval_decided: 'deciding a request that was decided, is over, or was there before the hub was started again',
+  approval_not_found: 'it is missing, or somebody else’s',
+  approval_foreign: 'deciding a request that another user decides, or with an access key',
   quota_rate: 'a call beyond the quota of a minute',
   quota_day: 'a call beyond the quota of a day',
   quota_at_once: 'a call while as many as the quota allows have not ended',

@@ -257,6 +257,23 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
     growth('many values', [50, 9_000], n => ({ values: Object.fromEntries(many(n, at => [`v${at}`, 'x'])) })),
     growth('a long value', [8_000, 900_000], n => ({ values: { key: 'x'.repeat(n) } })),
   ],
+  ...Object.fromEntries(
+    ['servers', 'groups'].map(kind => [
+      `PUT /api/${kind}/{ref}/approvals`,
+      [
+        growth('many rules', [50, 9_000], n => ({ rules: many(n, () => ({ when: {} })) })),
+        growth('many arguments', [20, 9_000], n => ({
+          rules: [{ when: { arguments: Object.fromEntries(many(n, at => [`/a${at}`, { exists: true }])) } }],
+        })),
+      ],
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['admin/users/{name}', 'grants/{id}', 'groups/{ref}', 'keys/{id}'].map(path => [
+      `PUT /api/${path}/quota`,
+      [growth('other members', [50, 9_000], n => ({ quota: Object.fromEntries(many(n, at => [`m${at}`, 1])) }))],
+    ]),
+  ),
   'PUT /api/servers/{ref}/quota': [
     growth('many tools', [50, 9_000], n => ({
       tools: Object.fromEntries(many(n, at => [`t${at}`, { perDay: 1 }])),

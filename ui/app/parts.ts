@@ -3,16 +3,26 @@ import { market } from '../../plugins/market/console/mod.ts'
 import { oauthClient } from '../../plugins/oauth-client/console/mod.ts'
 import { oauthServer } from '../../plugins/oauth-server/console/mod.ts'
 import { signIn } from '../../plugins/sign-in/console/mod.ts'
+import { approvals } from '../pages/approvals/mod.ts'
 import { guards } from '../pages/guards/mod.ts'
 import { logs } from '../pages/logs/mod.ts'
+import { usage } from '../pages/usage/mod.ts'
 import { t } from '../text/t.ts'
 import type { ConsolePart, Piece, SignInParts } from './part.ts'
 import { pluginPages } from './plugin-pages.ts'
 
 /** The pages of bundled plugins that are built with the console: the one place that lists them. */
-export const parts: readonly ConsolePart[] = [bundles, guards, logs, market, oauthClient, oauthServer, signIn].map(
-  make => make({ t }),
-)
+export const parts: readonly ConsolePart[] = [
+  approvals,
+  bundles,
+  guards,
+  logs,
+  market,
+  oauthClient,
+  oauthServer,
+  signIn,
+  usage,
+].map(make => make({ t }))
 
 /** The pieces for a slot whose plugins run. */
 export function piecesOf(slot: Piece['slot']): readonly Piece[] {

@@ -5,7 +5,7 @@ import type { GatedEnd } from '../../features/gates.ts'
 import type { CallGates } from '../gates/call-gates.ts'
 import { gatedCall } from '../gates/gated-call.ts'
 import type { Target } from '../scope/scope-types.ts'
-import type { Exchange, Outcome } from './exchange.ts'
+import type { Outcome } from './exchange.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
 import { URL_ELICITATION_REQUIRED } from './seen-failure.ts'
 import { toolParams } from './sent-params.ts'
@@ -35,7 +35,7 @@ export function throughGates(gates: CallGates, forwarder: Forwarder, one: ToolCa
   exchange.target = target
   return gates.through<Outcome>({
     ...{ exchange, abort, again, send, endOf: gatedEnd, cancelled: { kind: 'cancelled' } },
-    call: gatedCall(exchange, scope, target, sent, abort.signal),
+    call: gatedCall(exchange, scope, target, { params, sent }, abort.signal),
     async recheck() {
       await forwarder.settled(routed, target)
       const found = one.find()
@@ -43,16 +43,17 @@ export function throughGates(gates: CallGates, forwarder: Forwarder, one: ToolCa
       return isSame && !found.blocked && JSON.stringify(toolParams(params, found)) === JSON.stringify(sent)
     },
     denied(error) {
+      // Callers that want errors get it as one, which is recorded as any other.
+      if (exchange.plainFailures) throw error
       one.denied(error)
-      return deniedOutcome(exchange, error)
+      return deniedOutcome(error)
     },
   })
 }
 
-/** A call that a gate has denied: a result for a model, an error for callers that want errors. */
-function deniedOutcome({ plainFailures }: Pick<Exchange, 'plainFailures'>, error: HubError): Outcome {
-  if (plainFailures) return { kind: 'failed', error }
-  const text = `${error.code}: ${error.message}`
+/** A call that a gate has denied, as a result for a model. */
+function deniedOutcome({ code, message }: HubError): Outcome {
+  const text = `${code}: ${message}`
   return { kind: 'result', resultText: JSON.stringify({ content: [{ type: 'text', text }], isError: true }) }
 }
 

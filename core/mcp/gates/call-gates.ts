@@ -4,7 +4,7 @@ import type { CallGate, Decision, GatedCall, GatedEnd } from '../../features/gat
 import { type Asking, ask } from './question.ts'
 
 /** Most questions of one gate about one call; a gate that asks more often fails. */
-const MOST_QUESTIONS = 100
+const MOST_QUESTIONS = 10_000
 /** Tool or arguments are others than those that the gates have seen. */
 const CHANGED = Symbol('changed')
 const NOT_SENT: GatedEnd = { sent: false, sentAgain: false, failed: true, resultCharacters: 0 }
@@ -94,7 +94,8 @@ export class CallGates {
     let decision = first instanceof Promise ? await whileWaited(first, call.signal) : first
     for (let asked = 0; typeof decision === 'object' && 'elicitation' in decision; asked += 1) {
       if (asked === MOST_QUESTIONS) throw new HubError('internal', 'A gate asks the client without an end')
-      const answer = await ask(exchange, decision.elicitation, call.signal)
+      const { elicitation, signal } = decision
+      const answer = await ask(exchange, elicitation, signal ? AbortSignal.any([call.signal, signal]) : call.signal)
       decision = await whileWaited(Promise.resolve(decision.answered(answer)), call.signal)
     }
     return decision === 'pass' ? decision : decision.denied

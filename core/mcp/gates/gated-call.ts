@@ -9,12 +9,12 @@ import { type Asking, elicitationOf } from './question.ts'
 /** A step of the hub's own progress: small, since a server that answers afterwards begins at 0 or 1. */
 const STEP = 1e-6
 
-/** The call as gates see it. `sent`: the parameters that go to the server. */
+/** The call as gates see it. `params`: the caller's parameters; `sent`: those for the server. */
 export function gatedCall(
   exchange: Asking,
   scope: Scope,
   { member, original, item }: Target,
-  sent: JsonObject,
+  { params, sent }: Readonly<Record<'params' | 'sent', JsonObject>>,
   signal: AbortSignal,
 ): GatedCall {
   const { requestId, actor, clientName, clientVersion, clientAddress } = exchange
@@ -34,6 +34,7 @@ export function gatedCall(
       },
     },
     arguments: isJsonObject(sent.arguments) ? sent.arguments : {},
+    given: isJsonObject(params.arguments) ? params.arguments : {},
     client: {
       ...(clientName ? { name: clientName } : {}),
       ...(clientVersion ? { version: clientVersion } : {}),

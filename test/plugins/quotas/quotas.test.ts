@@ -15,6 +15,7 @@ setDefaultTimeout(120_000)
 const CALLS = 10_000
 const QUOTA = 100
 const settings = {
+  plugins: [{ use: 'quotas', limits: { quotasPerUser: 1 } }],
   mcpServers: { echo: sharedFixture('echo'), slow: sharedFixture('slow') },
   groups: [{ name: 'work', servers: ['echo', 'slow'] }],
 }
@@ -110,6 +111,10 @@ test('the tightest of several quotas counts, by whatever of tool, group, key and
   expect(await words(new RawModern(hub, '/mcp/echo', secret), 2)).toEqual(['passed', 'quota_day key'])
   expect(await words(await modern('/mcp/echo'), 1)).toEqual(['passed'])
   const { items } = await admin.ok('GET', '/api/quotas')
+  const other = await admin.ok('POST', '/api/keys', { label: 'other', scopes: ['mcp'] })
+  const tooMany = await admin.request('PUT', `/api/keys/${other.id}/quota`, { quota: { perDay: 1 } })
+  expect([tooMany.status, tooMany.json.code]).toEqual([409, 'quota_plans'])
+  await hub.logged('A quota is nearly used up')
   expect(items).toEqual([expect.objectContaining({ of: 'key', id, quota: { perDay: 1 } })])
 })
 

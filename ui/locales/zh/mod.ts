@@ -18,9 +18,11 @@ import { guards } from './guards.ts'
 import { logs } from './logs.ts'
 import { monitoring } from './monitoring.ts'
 import { patchBay } from './patch-bay.ts'
+import { approvals } from './people/approvals.ts'
 import { keys } from './people/keys.ts'
 import { setup } from './people/setup.ts'
 import { signIn } from './people/sign-in.ts'
+import { usage } from './people/usage.ts'
 import { users } from './people/users.ts'
 import { plugins } from './plugins.ts'
 import { reference } from './reference.ts'
@@ -39,7 +41,9 @@ export const templates: Record<string, string> = {
   ...bundles,
   ...chart,
   ...common,
+  ...approvals,
   ...connections,
+  ...usage,
   ...dashboard,
   ...editor,
   ...factors,
