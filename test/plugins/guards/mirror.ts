@@ -1,6 +1,6 @@
 /**
  * Stdio: a server of 2025-11-25 that answers what its caller asks for. `mirror` takes `result` (JSON text of the result), `error` (a message), and
- * `notes` (texts that are sent as log message and progress before the result); `long` answers `bytes` bytes that end in `text`; `seen`
+ * `notes` (texts that are sent as log message and progress before the result); `long` answers `bytes` bytes, five of `fill` or a word, that end in `text`; `seen`
  * answers the last parameters of `mirror`.
  */
 import {
@@ -15,7 +15,7 @@ import {
 
 const TOOLS = [
   tool('mirror', 'Answers as it is told', { result: {}, error: {}, notes: {}, text: {} }),
-  tool('long', 'Answers a long text', { bytes: {}, text: {} }),
+  tool('long', 'Answers a long text', { bytes: {}, text: {}, fill: {} }),
   tool('seen', 'The last parameters of mirror'),
 ]
 let last = ''
@@ -40,7 +40,7 @@ onMessages(message => {
   if (handleBasics(message, 'mirror', TOOLS)) return undefined
   const { name, arguments: given = {}, _meta } = params
   if (name === 'seen') return sendText(id, last)
-  if (name === 'long') return sendText(id, `${'word '.repeat(given.bytes / 5)} ${given.text}`)
+  if (name === 'long') return sendText(id, `${(given.fill ?? 'word ').repeat(given.bytes / 5)} ${given.text}`)
   last = JSON.stringify(params)
   for (const note of given.notes ?? []) {
     notify('notifications/message', { level: 'error', data: note })
