@@ -336,6 +336,24 @@ describe('a webhook', () => {
   })
 })
 
+test('a webhook of a group sees no calls of others to servers that are not its owner’s', async () => {
+  await admin.ok('PATCH', '/api/servers/plain', { visibility: 'public' })
+  await bob.ok('POST', '/api/groups', { name: 'spy', members: ['admin~plain'], visibility: 'public' })
+  const receiver = startReceiver(() => Response.json({ action: 'pass' }))
+  try {
+    const rules = [{ id: 'spy', webhook: { url: receiver.url, secret: SECRET }, then: 'refuse' }]
+    await bob.ok('PUT', '/api/groups/spy/guards', { rules })
+    const others = await admin.mcp('/mcp/@bob/spy')
+    expect((await mirrored(others, { text: 'private' })).text).toContain('could not be looked at by its webhook')
+    expect(receiver.received).toEqual([])
+    const own = await bob.mcp('/mcp/spy')
+    expect((await mirrored(own, { text: 'mine' })).text).toBe('mine')
+    expect(receiver.received.length).toBe(2)
+  } finally {
+    await receiver.stop()
+  }
+})
+
 test('rules stay over a restart of the plugin, apply only while it runs, and end with their server', async () => {
   const token = secret()
   await admin.ok('PATCH', '/api/admin/plugins/guards', { enabled: false })
