@@ -3,6 +3,7 @@ import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import { parseAsWritten } from '../../domain/json/exact-json.ts'
+import { freeText } from '../../domain/json/long-text.ts'
 import { asksCallers } from '../../domain/session-scope.ts'
 import type { ContentFilter, FilteredRequest, FilteredText, OpenFilter, ReceivedKind } from '../../features/filters.ts'
 import { rpcError } from '../rpc/rpc.ts'
@@ -126,7 +127,9 @@ export class RequestFilters {
     switch (reply.kind) {
       case 'result': {
         const text = await this.#read('result', reply.text)
-        return text === undefined ? reply : { ...reply, text }
+        if (text === undefined) return reply
+        freeText(reply.text)
+        return { ...reply, text }
       }
       case 'input_required':
       case 'task': {

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { HubError, type PluginThread } from 'patchbay/contract'
+import type { CheckRequest } from '../thread.ts'
 import type { Checked } from './check.ts'
-import type { CheckRequest } from './thread.ts'
 
 /** Longest check; a longer one is ended together with its thread. */
 const CHECK_MS = 10_000

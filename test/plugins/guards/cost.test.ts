@@ -9,7 +9,7 @@ import { callText, online } from '../../support/servers.ts'
 setDefaultTimeout(180_000)
 
 const MB = 1_000_000
-const mirror = { command: process.execPath, args: [join(import.meta.dir, 'mirror.ts')], session: 'shared' }
+const mirror = { command: process.execPath, args: [join(import.meta.dir, 'fixtures/mirror.ts')], session: 'shared' }
 /** Nearly whole at each place of a text of this letter. */
 const HOSTILE = Array.from({ length: 20 }, (_, at) => `ooooo${'?o'.repeat(90)}x${at}`)
 

@@ -13,7 +13,7 @@ import { checked, FORMS } from './planted.ts'
 
 setDefaultTimeout(60_000)
 
-const mirror = { command: process.execPath, args: [join(import.meta.dir, 'mirror.ts')], session: 'shared' }
+const mirror = { command: process.execPath, args: [join(import.meta.dir, 'fixtures/mirror.ts')], session: 'shared' }
 const MASK = [{ id: 'no-keys', on: 'result', match: { secrets: true }, then: 'mask' }]
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 /** Every secret that a test of this file used. */
