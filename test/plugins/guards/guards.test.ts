@@ -183,6 +183,23 @@ describe('secrets in what a server answers', () => {
     expect(new Set(notes)).toEqual(new Set([`log ${masked}`]))
   })
 
+  test('are masked in log messages that belong to no call', async () => {
+    await admin.ok('POST', '/api/servers', { name: 'dedicated', ...mirror, session: 'per-session' })
+    await online(admin, ['dedicated'])
+    await admin.ok('PUT', '/api/servers/dedicated/guards', { rules: MASK })
+    const notes: unknown[] = []
+    const own = await admin.mcp('/mcp/dedicated', {
+      prepare: one =>
+        one.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
+          notes.push(params.data)
+        }),
+    })
+    await mirrored(own, { later: `log ${secret()}`, text: 'done' })
+    await until(() => notes.length >= 1)
+    expect(notes).toEqual(['log [masked:github_token]'])
+    await admin.ok('DELETE', '/api/servers/dedicated')
+  })
+
   test('are masked in the middle of a result that is shortened and read on', async () => {
     await admin.ok('POST', '/api/groups', { name: 'short', members: ['masked'], resultLimit: 1024 })
     const short = await admin.mcp('/mcp/short')
