@@ -115,6 +115,22 @@ test('of the owner for all users, when the server goes to another', async () => 
   ).toEqual([])
 })
 
+test('of a user with whom the server is no longer shared', async () => {
+  await add(ada, 'shared', { visibility: 'private' })
+  await ada.ok('PUT', '/api/servers/shared/shares/user:bob', { role: 'use' })
+  const tokens = await signIn(bob, 'bob-there', 'ada~shared')
+  await ada.ok('PATCH', '/api/servers/shared', { description: 'Still shared' })
+  const client = await bob.mcp('/mcp/@ada/shared')
+  await until(async () => (await toolNames(client)).includes('bob_only'), { what: 'the tools' })
+  expect(issuer.taken.filter(token => tokens.includes(token))).toEqual([])
+  await ada.ok('DELETE', '/api/servers/shared/shares/user:bob')
+  await taken(tokens)
+  await ada.ok('PATCH', '/api/servers/shared', { visibility: 'public' })
+  const others = await signIn(bob, 'bob-there', 'ada~shared')
+  await ada.ok('PATCH', '/api/servers/shared', { visibility: 'private' })
+  await taken(others)
+})
+
 test('of values that a user entered nothing is sent', async () => {
   const { length } = issuer.taken
   const key = { name: 'key', in: 'header', key: 'X-Key', label: 'Key' }
