@@ -110,6 +110,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['rpc'],
     ['scope'],
     ['gates'],
+    ['filters'],
     ['call'],
     ['legacy'],
     ['inner'],
@@ -184,6 +185,11 @@ const FEATURE_WORDS: Readonly<
     general: /event-?histor(?:y|ies)|HistoryLimits|#histories|its history and its own sign-in/gi,
     left: 23,
   },
+  // The answer at the paths of OAuth while no plugin has them. Left are the names of the fields of sign-in where an entry of a
+  // file is read, and what stays behind when servers of other programs are imported.
+  oauth: { own: ['core/hub/bundled.ts', 'core/http/no-oauth.ts'], general: /refuseOAuth|no-oauth/g, left: 18 },
+  // The name of the field with values of users.
+  "'bring'": { own: [], general: /(?!)/g, left: 1 },
 }
 
 /** True for a module of the hub, and for the types that another plugin shares. */

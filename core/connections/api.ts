@@ -232,7 +232,14 @@ export interface Failed {
 
 /** `note` is for the record of the call. `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the response, never re-encoded. */
 export type UpstreamReply =
-  | { readonly kind: 'result'; readonly text: JsonText; readonly isError: boolean; readonly note?: string }
+  | {
+      readonly kind: 'result'
+      readonly text: JsonText
+      readonly isError: boolean
+      readonly note?: string
+      /** A filter of content refused the request, or its result. */
+      readonly refused?: { readonly plugin: string; readonly code: string }
+    }
   /** Only where `modern` was set: the whole result with `inputRequests`, as written. */
   | { readonly kind: 'input_required'; readonly text: string }
   /** Only where `tasks` was set: the task that the server made of the call, as written. */

@@ -74,7 +74,7 @@ class LocalConnections implements Connections {
   constructor(options: ConnectionsOptions) {
     this.#options = options
     const { config, log, registry, bus, baseEnv } = options
-    const records = new UpstreamRecords(log)
+    const records = new UpstreamRecords(log, undefined, options.filters)
     this.#pool = new WorkerPool({
       size: Math.max(1, config.workers),
       instanceId: options.instanceId,
@@ -159,8 +159,7 @@ class LocalConnections implements Connections {
         bus,
         log,
         records,
-        reachOf: server => registry.shares.reachOf(server),
-        effective: serverId => registry.servers.effective(serverId),
+        ...{ reachOf: server => registry.shares.reachOf(server), effective: id => registry.servers.effective(id) },
         redactors: options.redactors,
         isOwnMark: options.isOwnMark ?? (() => false),
         random: options.random ?? Math.random,

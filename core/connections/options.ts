@@ -5,6 +5,7 @@ import type { HeaderProvider, TransportContribution } from '../contract/points.t
 import type { OpenPrograms } from '../domain/server/programs.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { CredentialSource } from '../features/credentials.ts'
+import type { ContentFilter } from '../features/filters.ts'
 import type { AuditRegistry, ServerRegistry, ShareRegistry, UserRegistry } from '../registry/api.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import type { Tables } from '../store/tables.ts'
@@ -41,6 +42,8 @@ export interface ConnectionsOptions {
   /** Absent: there are none. */
   readonly credentialSources?: () => ReadonlyMap<string, CredentialSource>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
+  /** Absent: there are none. */
+  readonly filters?: () => ReadonlyMap<string, ContentFilter>
   readonly log: PluginLogger
   /** Holds the secrets of each server while it is used. */
   readonly redactors: ServerRedactors

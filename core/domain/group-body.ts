@@ -20,6 +20,7 @@ const ANSWER_FIELDS = [
   'updatedAt',
   'origin',
   'endpoint',
+  'role',
   'status',
   'tokens',
   'warnings',

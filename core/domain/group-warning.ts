@@ -12,6 +12,7 @@ export interface GroupWarning {
     | 'items_left_out'
     | 'tools_costly'
     | 'tool_costly'
+    | 'others_get_less'
   readonly message: string
   /** The server's name as its owner wrote it. */
   readonly server?: string

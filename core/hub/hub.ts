@@ -174,6 +174,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     transports: () => plugins.contributions('transport'),
     headerProviders: () => plugins.contributions('headerProvider'),
     credentialSources: () => plugins.contributions('credentialSource'),
+    filters: () => plugins.contributions('contentFilter'),
     log: hubLog.with({ component: 'connections' }),
     redactors: servers,
     instanceId: marks.make(),
@@ -205,6 +206,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     resolver: () => firstContribution(plugins.contributions('groupResolver')),
     middlewares: () => everyContribution(plugins.contributions('mcpMiddleware')),
     watch: plugins.middlewares,
+    filters: () => plugins.contributions('contentFilter'),
     toolSets: () => plugins.contributions('tools'),
     callGates: () => plugins.contributions('callGate'),
     challenge: () => firstContribution(plugins.contributions('challenge')),
@@ -266,6 +268,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
       ...{ registry, alerts, dashboards, assistant, templates },
+      closedFields: ({ transport, config }) => transports.serverFields.closed(transport, config),
       ...moving,
       ...{ importSources, kinds, logStore },
       usualHealthCheck: () => loaded.settings.state.healthCheck,

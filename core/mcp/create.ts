@@ -9,6 +9,7 @@ import type { BytesInFlight } from '../domain/byte-account.ts'
 import { includesRole } from '../domain/ownership.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Challenge } from '../features/credentials.ts'
+import type { ContentFilter } from '../features/filters.ts'
 import type { CallGate } from '../features/gates.ts'
 import type { GroupResolver } from '../features/group-names.ts'
 import type { ToolSet } from '../features/tools.ts'
@@ -53,6 +54,7 @@ import { ToolSets } from './scope/tool-sets.ts'
 /** Interval of the sweep for idle sessions and expired events. */
 const SESSION_SWEEP_MS = 30_000
 const DRAIN_POLL_MS = 20
+const NO_FILTERS: ReadonlyMap<string, ContentFilter> = new Map()
 
 interface McpDeps {
   readonly registry: Registry
@@ -71,6 +73,8 @@ interface McpDeps {
   readonly resolver: () => GroupResolver | undefined
   readonly middlewares: () => readonly McpMiddleware[]
   readonly watch: MiddlewareWatch
+  /** By the names of their plugins. Default: none. */
+  readonly filters?: () => ReadonlyMap<string, ContentFilter>
   readonly toolSets: () => ReadonlyMap<string, ToolSet>
   /** Gates through which each tools/call goes. Default: none. */
   readonly callGates?: () => ReadonlyMap<string, CallGate>
@@ -115,13 +119,14 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     ...{ bus, upstreams, scopes, sessions, loads, subscribers, keepAlive },
     ...{ credentials, sealer, log, version, draining },
   }
-  const changes = createChanges({ ...base, offlineGrace, tasks })
+  const filters = deps.filters ?? (() => NO_FILTERS)
+  const changes = createChanges({ ...base, offlineGrace, tasks, filters })
   sessions.ended.on(({ key }) => {
     tasks.dropConnection(key)
     upstreams.endSession(key)
   })
   emitSessionEvents(sessions, bus)
-  const calls = createCalls(deps, { now, scopes, changes, tasks })
+  const calls = createCalls(deps, { now, scopes, changes, tasks, filters })
   const { router, directCalls, refusals } = calls
   const { scopeChanged, scopeEnded } = changes.fanout
   // The names of other methods are the caller's: any number of different ones.
@@ -235,16 +240,18 @@ interface CallParts {
   readonly scopes: ScopeTable
   readonly changes: Changes
   readonly tasks: TaskTable
+  readonly filters: () => ReadonlyMap<string, ContentFilter>
 }
 
 /** Creates the router and the direct calls: they answer the requests of both eras, and tool calls outside any session. */
-function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table }: CallParts) {
+function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table, filters }: CallParts) {
   const { fanout, subscriptions, levels } = changes
   const refusals = new Refusals(now)
   const directCalls = new DirectCalls(deps.registry.servers, deps.bus)
   const forwarder = new Forwarder({
     upstreams: deps.upstreams,
     seesWhole: seesWhole(deps.registry),
+    filters,
     refresh: scope => (scope.path === '' ? directCalls.refresh(scope) : scopes.settle(scope)),
     sharedNotice: (serverId, sessionId, method, params) => fanout.notice(serverId, sessionId, method, params),
     pageVisitId: (sessionId, serverId) => fanout.pageVisitId(sessionId, serverId),

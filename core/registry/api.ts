@@ -19,14 +19,11 @@ import type { ShareRegistry, TeamRegistry } from './shares-api.ts'
 export type { ListQuery, WriteOptions } from './options.ts'
 export type { KeyRecord, KeyRegistry, NewKey, UserChange, UserRecord, UserRegistry } from './people-api.ts'
 export type {
-  NewShare,
   SharedKind,
   ShareRecord,
   ShareRegistry,
   SharesChange,
-  ShareTarget,
   TeamRecord,
-  TeamRegistry,
 } from './shares-api.ts'
 
 /**
@@ -186,7 +183,11 @@ export interface GroupRegistry {
   putMember(actor: Actor, ref: Ref, server: Ref, body: JsonObject): Promise<WrittenGroup>
   removeMember(actor: Actor, ref: Ref, server: Ref): Promise<WrittenGroup>
   /** The members whose servers this actor may use: own, public and shared ones, and private ones of the owner of a group that is shared with it. */
-  usableMembers(actor: Actor, group: GroupRecord): Promise<readonly UsableMember[]>
+  usableMembers(
+    actor: Actor,
+    group: GroupRecord,
+    options?: { /** As if the group were shared with the actor. */ readonly asShared?: boolean },
+  ): Promise<readonly UsableMember[]>
   /** See `WrittenGroup.lost`. */
   lostMembers(groupId: string): Promise<readonly string[]>
   publicBody(record: GroupRecord): JsonObject

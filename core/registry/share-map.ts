@@ -1,6 +1,6 @@
 import { higherRole, type SharedRoles, type ShareRole } from '../domain/ownership.ts'
 import type { Store } from '../store/open.ts'
-import { type Reader, read } from '../store/transact.ts'
+import { type AfterCommit, type Reader, read, type Writer } from '../store/transact.ts'
 
 /** A user or a team, by id. */
 export interface SubjectId {
@@ -48,6 +48,15 @@ export class ShareMap implements SharedRoles {
   /** True when anything of this thing is shared with anybody. */
   isShared(thingId: string): boolean {
     return this.#things.has(thingId)
+  }
+
+  /** True when a user or a team of the first thing has no share of the second. */
+  isMissing(groupId: string, { id, ownerId }: { readonly id: string; readonly ownerId: string }): boolean {
+    const group = this.#things.get(groupId)
+    if (!group) return false
+    const server = this.#things.get(id)
+    const users = [...group.user.keys()].some(userId => userId !== ownerId && !this.sharedRole(userId, id))
+    return users || [...group.team.keys()].some(team => !server?.team.has(team))
   }
 
   /** Null removes the share. */
@@ -105,4 +114,16 @@ export function sharedIds(db: Reader, kind: 'server' | 'group', userId: string) 
         eb('team_id', 'in', selectFrom('team_member').select('team_id').where('team_member.user_id', '=', userId)),
       ]),
     )
+}
+
+/** Removes the share of a new owner, who has all rights now. */
+export async function dropOwnShare(
+  shares: ShareMap,
+  trx: Writer,
+  after: AfterCommit,
+  moved: { readonly kind: 'server' | 'group'; readonly id: string; readonly ownerId: string },
+): Promise<void> {
+  const { kind, id, ownerId } = moved
+  await trx.deleteFrom('share').where(`${kind}_id`, '=', id).where('user_id', '=', ownerId).execute()
+  after(() => shares.put(id, { kind: 'user', id: ownerId }, null))
 }

@@ -23,6 +23,14 @@ export interface NewShare {
   readonly role: ShareRole
 }
 
+/** A user as whom a group is previewed. */
+export interface Viewer {
+  readonly userId: string
+  readonly name: string
+  /** Its present role; absent: none. */
+  readonly role?: ThingRole
+}
+
 /** The thing that a change of its shares concerns. */
 export interface ShareTarget {
   readonly kind: SharedKind
@@ -61,6 +69,16 @@ export interface ShareRegistry {
    * Which users may reach a server, by itself or as a member that a shared group of its owner brings.
    */
   reachOf(server: Thing): Promise<(userId: string) => boolean>
+  /**
+   * True when somebody with whom the group is shared, or to whom it is public, does not get this member: a private server of
+   * another owner without a share of its own, or any private server of a public group.
+   */
+  isMissedBySome(group: Thing, server: Thing): boolean
+  /**
+   * Says what a user of this name would get of a group: by its present rights, or as if the group were shared with it where it has
+   * none. For the owner and administrators. Throws `user_not_found`.
+   */
+  viewer(actor: Actor, ref: string, name: string): Promise<Viewer>
   /** All shares of a thing, by subject. For its owner and administrators. */
   list(actor: Actor, kind: SharedKind, ref: string): Promise<readonly ShareRecord[]>
   /**

@@ -182,3 +182,99 @@ describe('under /mcp', () => {
     await both.close()
   })
 })
+
+test('a group is previewed as somebody, and warns of members that others do not get', async () => {
+  const path = '/api/groups/daily'
+  const warned = async (who = bob) =>
+    (await who.ok('GET', '/api/groups/bob~daily')).warnings
+      .filter(({ code }: { code: string }) => code === 'others_get_less')
+      .map(({ server }: { server: string }) => server)
+  const names = (answer: { items: { name: string }[] }) => answer.items.map(({ name }) => name).toSorted()
+  expect(await warned()).toEqual([])
+  expect(names(await bob.ok('GET', `${path}/tools?as=cleo`))).toEqual(['echo'])
+  expect(names(await bob.ok('GET', `${path}/tools?as=dora`))).toEqual(['echo', 'whoami'])
+  expect((await bob.request('GET', `${path}/tools?as=nobody`)).json.code).toBe('user_not_found')
+  await give('groups/daily', 'user:cleo', 'see')
+  expect(await warned()).toEqual(['others'])
+  expect(await warned(cleo)).toEqual([])
+  expect(refused(await cleo.request('GET', '/api/groups/bob~daily/tools?as=dora'))).toEqual([403, 'not_owner', 'see'])
+  await dora.ok('PUT', '/api/servers/others/shares/user:cleo', { role: 'use' })
+  expect(await warned()).toEqual([])
+  await dora.ok('DELETE', '/api/servers/others/shares/user:cleo')
+  await bob.ok('PATCH', path, { visibility: 'public' })
+  expect(await warned()).toEqual(['inner', 'others'])
+  await bob.ok('PATCH', path, { visibility: 'private' })
+  await end('groups/daily', 'user:cleo')
+})
+
+describe('a colleague with the role change', () => {
+  const errors = ({ json }: { json: { errors?: { code: string }[] } }) => json.errors?.map(({ code }) => code)
+
+  test('sends no secret of the owner elsewhere, and shows none', async () => {
+    await give('servers/notes', 'user:cleo', 'change')
+    const path = '/api/servers/bob~notes'
+    const { headers } = await cleo.ok('GET', path)
+    const elsewhere = { url: `${upstream.url}?for=cleo`, headers }
+    expect(errors(await cleo.request('PATCH', path, elsewhere))).toContain('secret_required')
+    const trial = { name: 'notes', ...elsewhere, owner: 'bob' }
+    expect((await cleo.request('POST', '/api/servers/test', trial)).status).toBe(400)
+    await cleo.request('PATCH', path, { secrets: [] })
+    await cleo.request('PATCH', path, { headers: { ...headers, 'X-Copy': headers.Authorization } })
+    await cleo.request('PATCH', path, { description: headers.Authorization })
+    for (const who of [cleo, bob]) expect(JSON.stringify(await who.ok('GET', path))).not.toContain('of-bob-alone')
+    expect((await cleo.request('PATCH', path, { headers: { ...headers, 'X-More': 'plain' } })).status).toBe(200)
+    await end('servers/notes', 'user:cleo')
+  })
+
+  test('changes no program of an administrator, and all else of it', async () => {
+    const program = { command: 'patchbay', args: ['sample-server'] }
+    await ada.ok('POST', '/api/servers', { name: 'plain', ...program, enabled: false })
+    await give('servers/plain', 'user:cleo', 'change', ada)
+    const path = '/api/servers/admin~plain'
+    const programs = [{ args: ['-c', 'id'] }, { command: 'sh' }, { env: { A: 'b' } }, { variables: { A: 'b' } }]
+    for (const change of [...programs, { cwd: '/tmp' }, { url: upstream.url, command: null, args: null }])
+      expect([change, ...refused(await cleo.request('PATCH', path, change))]).toEqual([
+        ...[change, 403, 'owner_rights_needed', 'change'],
+      ])
+    expect((await cleo.request('PATCH', path, { description: 'by cleo', timeout: 30_000 })).status).toBe(200)
+    const shown = await ada.ok('GET', path)
+    expect([shown.description, shown.review, shown.args]).toEqual(['by cleo', undefined, ['sample-server']])
+    expect((await cleo.request('POST', `${path}/start`, {})).status).toBe(202)
+    expect((await cleo.request('POST', `${path}/stop`, {})).status).toBe(202)
+    const trial = { name: 'plain', command: 'sh', args: ['-c', 'id'], owner: 'admin' }
+    expect((await cleo.request('POST', '/api/servers/test', trial)).json.code).not.toBe('ok')
+    expect((await cleo.request('POST', '/api/servers/test', trial)).status).toBe(403)
+  })
+
+  test('gives nobody more through a group than its owner does', async () => {
+    await give('groups/daily', 'user:cleo', 'change')
+    await give('groups/daily', 'user:dora', 'use')
+    const path = '/api/groups/bob~daily'
+    const tools = (names: readonly string[] | 'all') => ({ members: [{ server: 'bob~inner', tools: names }] })
+    expect(refused(await cleo.request('PATCH', path, tools('all')))).toEqual([403, 'not_owner', 'change'])
+    expect(refused(await cleo.request('PATCH', path, tools(['echo', 'emit'])))).toEqual([403, 'not_owner', 'change'])
+    const whole = { name: 'daily', ...tools('all') }
+    expect(refused(await cleo.request('PUT', path, whole))).toEqual([403, 'not_owner', 'change'])
+    const member = await cleo.request('PUT', `${path}/members/bob~inner`, { tools: 'all' })
+    expect(refused(member)).toEqual([403, 'not_owner', 'change'])
+    expect((await cleo.request('PUT', `${path}/members/bob~notes`, { tools: 'all' })).json.code).toBe(
+      'server_not_found',
+    )
+    const hidden = await cleo.request('PATCH', path, { members: ['bob~notes'] })
+    const missing = await cleo.request('PATCH', path, { members: ['bob~nothing'] })
+    expect([errors(hidden), errors(missing)]).toEqual([['member_not_found'], ['member_not_found']])
+    expect(hidden.text.replaceAll('notes', 'nothing').replace(hidden.json.requestId, '')).toBe(
+      missing.text.replace(missing.json.requestId, ''),
+    )
+    await give('servers/notes', 'user:cleo', 'change')
+    const added = await cleo.request('PUT', `${path}/members/bob~notes`, { tools: 'all' })
+    expect(refused(added)).toEqual([403, 'not_owner', 'change'])
+    await end('servers/notes', 'user:cleo')
+    expect(refused(await cleo.request('PATCH', path, { visibility: 'public' }))).toEqual([403, 'not_owner', 'change'])
+    expect(refused(await cleo.request('DELETE', path))).toEqual([403, 'not_owner', 'change'])
+    expect((await cleo.request('PATCH', path, { description: 'by cleo' })).status).toBe(200)
+    expect((await bob.ok('GET', path)).members.length).toBe(2)
+    expect((await cleo.request('PATCH', path, tools(['echo']))).status).toBe(200)
+    for (const name of ['cleo', 'dora']) await end('groups/daily', `user:${name}`)
+  })
+})

@@ -255,4 +255,6 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   identity_taken: 'linking an account that another user has linked',
   identity_not_found: 'unlinking an account that you have not linked',
   last_sign_in: 'unlinking the only account of a user without a password',
+  guard_refused: 'a rule about content refuses what a call sends, or what the server answers',
+  guard_not_found: 'the samples of a rule about content that is not there',
 }

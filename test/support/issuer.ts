@@ -33,6 +33,8 @@ export class Issuer {
   readonly grants: string[] = []
   /** While true every request to the token endpoint is answered with 503. */
   down = false
+  /** Requests that were answered so. */
+  refused = 0
   /** Tokens, access and refresh, that the token endpoint gave. */
   readonly given: string[] = []
   /** Tokens that it was asked to take back, and while true it answers that with 503. */
@@ -72,6 +74,7 @@ export class Issuer {
         dPoP: { enabled: true },
         devInteractions: { enabled: true },
         deviceFlow: { enabled: true },
+        clientCredentials: { enabled: true },
         resourceIndicators: {
           enabled: true,
           useGrantedResource: () => true,
@@ -98,6 +101,7 @@ export class Issuer {
       }
       if (context.path !== '/token') return next()
       if (this.down) {
+        this.refused += 1
         context.status = 503
         context.body = 'down'
         return undefined
@@ -210,6 +214,7 @@ export class GuardedServer {
     const claims = await proven(proof)
     const ath = createHash('sha256').update(token).digest('base64url')
     if (claims.htm !== method || claims.htu !== this.url || claims.ath !== ath) return refused('invalid_dpop_proof')
+    if (Math.abs(Date.now() / 1_000 - (claims.iat ?? 0)) > 60) return refused('invalid_dpop_proof')
     if (claims.nonce !== nonce) return refused('use_dpop_nonce')
     proofs.push(claims)
     return undefined

@@ -3,14 +3,15 @@ import { market } from '../../plugins/market/console/mod.ts'
 import { oauthClient } from '../../plugins/oauth-client/console/mod.ts'
 import { oauthServer } from '../../plugins/oauth-server/console/mod.ts'
 import { signIn } from '../../plugins/sign-in/console/mod.ts'
+import { guards } from '../pages/guards/mod.ts'
 import { logs } from '../pages/logs/mod.ts'
 import { t } from '../text/t.ts'
 import type { ConsolePart, Piece, SignInParts } from './part.ts'
 import { pluginPages } from './plugin-pages.ts'
 
 /** The pages of bundled plugins that are built with the console: the one place that lists them. */
-export const parts: readonly ConsolePart[] = [bundles, logs, market, oauthClient, oauthServer, signIn].map(make =>
-  make({ t }),
+export const parts: readonly ConsolePart[] = [bundles, guards, logs, market, oauthClient, oauthServer, signIn].map(
+  make => make({ t }),
 )
 
 /** The pieces for a slot whose plugins run. */

@@ -59,6 +59,10 @@ export function warningText({ code, message, server = '', tools = [], params = {
         tokens: number('tokens'),
         tool: word('tool'),
       })
+    case 'others_get_less':
+      return t('Server {server} is private: not all who may use the group get it. Share the server with them, too.', {
+        server,
+      })
     default:
       return message
   }

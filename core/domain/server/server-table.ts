@@ -232,7 +232,7 @@ export const COMMON_FIELDS: readonly string[] = Object.keys(SERVER_SCHEMAS)
 
 /** Response fields that a client may send back; they are ignored. */
 export const ANSWER_FIELDS: readonly string[] = [
-  ...['id', 'ref', 'revision', 'createdAt', 'updatedAt', 'status', 'origin', 'problem', 'review', 'template'],
+  ...['id', 'ref', 'revision', 'createdAt', 'updatedAt', 'status', 'origin', 'problem', 'review', 'template', 'role'],
 ]
 
 /** Undefined for the default, which is left out of the settings. */

@@ -48,6 +48,7 @@ export const SERVER_WARNINGS = [
   'stray_output',
   'transport_deviates',
   'wrong_form',
+  'plugin_off',
 ] as const
 
 /** A restriction for clients of the server, whatever its state. */

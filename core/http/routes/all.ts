@@ -58,6 +58,7 @@ export interface ResourceRoutesDeps
   readonly dashboards: Dashboards
   readonly assistant: Assistant
   readonly templates: NonNullable<ServerViewDeps['templates']>
+  readonly closedFields: NonNullable<ServerViewDeps['closedFields']>
   readonly backups: BackupDownloads
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>

@@ -156,4 +156,9 @@ export const problemPart = z.object({
 })
 
 /** The state of a server. */
+/** What the reader may do with a server or group, where anybody is signed in. */
+export const ownRole = z
+  .enum(['use', 'see', 'change', 'owner'])
+  .optional()
+  .meta({ description: 'What you may do with it; each includes the ones before' })
 export const connectionState = z.enum(['online', 'connecting', 'offline'])

@@ -5,6 +5,7 @@ import type { GroupRecord, ServerRecord, UserActor } from '../../contract/record
 import { formatRef } from '../../domain/names.ts'
 import { includesRole, type ThingRole } from '../../domain/ownership.ts'
 import type { WrongForm } from '../../domain/program/wrong-form.ts'
+import type { ClosedField } from '../../domain/server/server-fields.ts'
 import type { ServerStatus } from '../../domain/server/status.ts'
 import type { ServerTemplates } from '../../features/templates.ts'
 import type { AuditRegistry, ListQuery, ServerRegistry, ShareRegistry, WriteOptions } from '../../registry/api.ts'
@@ -24,6 +25,8 @@ export interface ServerViewDeps {
   readonly upstreams: LiveView
   /** The form of templates, while a plugin has it; without it a server's template is not shown. */
   readonly templates?: () => ServerTemplates | undefined
+  /** Fields of the server that have a value while their plugin does not run. */
+  readonly closedFields?: (record: ServerRecord) => readonly ClosedField[]
 }
 
 /** Answers which role an actor has for a server or group. */
@@ -80,7 +83,10 @@ function wholeServer(deps: ServerViewDeps, record: ServerRecord, isAdmin: boolea
     ...reviewOf(record),
     ...templateOf(deps, record),
     ...(record.problem === undefined ? {} : { problem: record.problem }),
-    status: withForm(deps.upstreams.status(record.id, record), formOf(body, isAdmin)),
+    status: withClosed(
+      withForm(deps.upstreams.status(record.id, record), formOf(body, isAdmin)),
+      deps.closedFields?.(record) ?? [],
+    ),
   }
 }
 
@@ -95,6 +101,17 @@ function withForm(status: ServerStatus, form: WrongForm | undefined): ServerStat
   const { detail: message, suggestion } = form
   const warning = { code: 'wrong_form', message, ...(suggestion ? { suggestion } : {}) } as const
   return { ...status, warnings: [...(status.warnings ?? []), warning] }
+}
+
+/** The status with a warning for each plugin whose fields the server has and that does not run. */
+function withClosed(status: ServerStatus, closed: readonly ClosedField[]): ServerStatus {
+  const ofPlugins = [...Map.groupBy(closed, ({ plugin }) => plugin)]
+  if (ofPlugins.length === 0) return status
+  const warnings = ofPlugins.map(([plugin, fields]) => ({
+    code: 'plugin_off' as const,
+    message: `Its fields ${fields.map(({ field }) => field).join(', ')} belong to the plugin ${plugin}, which does not run`,
+  }))
+  return { ...status, warnings: [...(status.warnings ?? []), ...warnings] }
 }
 
 /** The limits of a server that was configured by an account with fewer rights than its owner's. */

@@ -10,6 +10,8 @@ import type {
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { connectionKey } from '../../domain/session-scope.ts'
+import type { ContentFilter } from '../../features/filters.ts'
+import { filteredRequest, filtersOf } from '../filters/request-filter.ts'
 import { asHubError, isPlainObject } from '../rpc/rpc.ts'
 import { accessLost } from '../scope/access-lost.ts'
 import type { Target } from '../scope/merge.ts'
@@ -42,6 +44,7 @@ interface ForwarderParts {
   readonly upstreams: Upstreams
   /** True when the user has the role `see` for a server: it gets reasons of failures. */
   readonly seesWhole: SeesWhole
+  readonly filters: () => ReadonlyMap<string, ContentFilter>
   /** Resolves a scope again; it is gone afterwards if it resolves to nothing. Rejects when the store fails. */
   readonly refresh: (scope: Scope) => Promise<unknown>
   /**
@@ -174,7 +177,7 @@ export class Forwarder {
 
   #begin(
     { exchange, scope }: Routed,
-    { member, variablesIn }: SentTo,
+    { member, variablesIn, original }: SentTo,
     session: SessionBinding | undefined,
     params: JsonObject | undefined,
     change: Change = {},
@@ -201,7 +204,11 @@ export class Forwarder {
     if (exchange.passthroughHeaders) request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
     // A task that the hub runs ends with a result in the usual form.
     if (exchange.plainFailures && change.method !== 'tasks/get') request.asWritten = true
-    return this.#parts.upstreams.request(serverId, request)
+    const { upstreams, filters } = this.#parts
+    const filtered = filtersOf(filters(), () => filteredRequest(scope, member.server, exchange, original))
+    return filtered
+      ? filtered.begin(request, passed => upstreams.request(serverId, passed))
+      : upstreams.request(serverId, request)
   }
 
   #noteElicitations(exchange: Exchange, member: ScopeMember, error: RpcError): void {

@@ -20,7 +20,7 @@ export async function draftGroup(
   const at = timestamp(deps)
   const { shares } = deps
   const owner = await chooseOwner(db, actor, parsed.owner, undefined)
-  const found = await findMembers(db, owner, parsed, shares)
+  const found = await findMembers(db, owner, parsed, { shares })
   refuseLargeSelections(found)
   const ids = found.map(({ server_id }) => server_id)
   const rows = ids.length === 0 ? [] : await selectServers(db).where('server.id', 'in', ids).execute()

@@ -14,8 +14,12 @@ import type { NewMember } from './group-rows.ts'
 /** The parts of a body that name members. */
 type NamedMembers = Pick<ParsedGroupBody, 'members' | 'selector'>
 
-/** `addsSelected`: servers that only the selector names become members, after the others. Default true. */
-interface LookUpOptions {
+/** The view by which members are looked up. */
+export interface MemberView {
+  readonly shares: SharedRoles
+  /** Default: all servers that the group's owner may use. */
+  readonly knows?: (server: OwnedRow) => boolean
+  /** Servers that only the selector names become members, after the others. Default true. */
   readonly addsSelected?: boolean
 }
 
@@ -28,10 +32,9 @@ export async function findMembers(
   db: Reader,
   owner: Owner,
   named: NamedMembers,
-  shares: SharedRoles,
-  options: LookUpOptions = {},
+  view: MemberView,
 ): Promise<NewMember[]> {
-  const { members, errors } = await lookUpMembers(db, owner, named, shares, options)
+  const { members, errors } = await lookUpMembers(db, owner, named, view)
   if (errors.length > 0) throw validationError(errors, 'The group cannot be saved')
   refuseSharedAlias(named.members)
   return members
@@ -72,8 +75,7 @@ export async function lookUpMembers(
   db: Reader,
   owner: Owner,
   { members: inputs, selector }: NamedMembers,
-  shares: SharedRoles,
-  { addsSelected = true }: LookUpOptions = {},
+  view: MemberView,
 ): Promise<{ readonly members: NewMember[]; readonly errors: readonly FieldError[] }> {
   refuseTooManyMembers(inputs.length)
   const selected = selector?.members ?? []
@@ -82,16 +84,16 @@ export async function lookUpMembers(
   const named = Map.groupBy(await namedServers(db, [...inputs, ...selected]), row => row.name_key)
   for (const input of inputs) {
     const { pointer } = input
-    const found = lookUp(named.get(refKey(input.server)) ?? [], owner, input.server, shares)
+    const found = lookUp(named.get(refKey(input.server)) ?? [], owner, input.server, view)
     if ('code' in found) errors.push({ pointer, ...found })
     else if (members.has(found.id)) {
       errors.push({ pointer, code: 'duplicate', detail: `The server ${quoteName(input.server)} is a member twice` })
     } else members.set(found.id, newMember(found.id, input))
   }
   for (const one of selected) {
-    const found = lookUp(named.get(refKey(one.server)) ?? [], owner, one.server, shares)
+    const found = lookUp(named.get(refKey(one.server)) ?? [], owner, one.server, view)
     if ('code' in found) errors.push({ pointer: one.pointer, ...found })
-    else if (addsSelected || members.has(found.id)) select(members, found.id, one, errors)
+    else if (view.addsSelected !== false || members.has(found.id)) select(members, found.id, one, errors)
   }
   refuseTooManyMembers(members.size)
   return { members: [...members.values()], errors }
@@ -141,11 +143,11 @@ function lookUp(
   candidates: readonly OwnedRow[],
   owner: Owner,
   ref: string,
-  shares: SharedRoles,
+  { shares, knows = () => true }: MemberView,
 ): OwnedRow | Omit<FieldError, 'pointer'> {
   const missing = { code: 'member_not_found', detail: `There is no server ${quoteName(ref)}` } as const
   // Only servers that the group's owner may use can be members, no matter who writes the group.
-  const usable = candidates.filter(row => canUse(owner.id, owned(row), shares))
+  const usable = candidates.filter(row => canUse(owner.id, owned(row), shares) && knows(row))
   if (parseRef(ref).owner === undefined && !usable.some(row => row.owner_id === owner.id) && usable.length > 1) {
     const refs = usable.map(row => formatRef(ownerName(row), row.name)).sort()
     return { code: 'ambiguous', detail: `Several servers are called ${quoteName(ref)}: ${refs.join(', ')}` }

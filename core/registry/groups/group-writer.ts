@@ -19,7 +19,9 @@ import { chooseOwner, type Owner } from '../owners.ts'
 import type { RecordKinds } from '../record-kinds.ts'
 import { ownerName } from '../rows.ts'
 import { selectServers } from '../server-rows.ts'
+import { dropOwnShare } from '../share-map.ts'
 import { withinStoredBytes } from '../stored-bytes.ts'
+import { refuseColleague } from './colleague-members.ts'
 import { FILE_OWNERS, groupOwnerInFile } from './file-groups.ts'
 import { emitGroupEvent } from './group-events.ts'
 import { findMembers, refuseLargeSelections } from './group-members.ts'
@@ -73,7 +75,7 @@ export class GroupWriter {
     return this.#write(parsed.name, async (trx, after) => {
       const owner = await chooseOwner(trx, actor, parsed.owner, undefined)
       await checkGroupQuota(trx, owner)
-      const members = withPrefixes(await findMembers(trx, owner, parsed, this.#deps.shares), parsed, formerPrefixes)
+      const members = withPrefixes(await findMembers(trx, owner, parsed, this.#deps), parsed, formerPrefixes)
       refuseLargeSelections(members)
       await withinStoredBytes(trx, owner, async () => {
         await trx
@@ -96,6 +98,7 @@ export class GroupWriter {
   /** Undefined when the row has changed since it was read. */
   async save(actor: Actor, known: KnownGroup, change: GroupChange): Promise<WrittenGroup | undefined> {
     const { row } = known
+    await refuseColleague(this.#deps, actor, known, change)
     if (change.members) refuseLargeSelections(change.members)
     // Writing the members again, even unchanged ones, clears the list of lost members.
     const noted = change.members !== undefined && (await this.#lost(row.id)).length > 0
@@ -117,6 +120,8 @@ export class GroupWriter {
           .executeTakeFirst()
         if (Number(numUpdatedRows) === 0) return false
         if (change.members) await writeMembers(trx, row.id, change.members)
+        if (change.owner.id !== row.owner_id)
+          await dropOwnShare(this.#deps.shares, trx, after, { kind: 'group', id: row.id, ownerId: change.owner.id })
         return true
       })
       if (!saved) return undefined

@@ -22,6 +22,7 @@ import type { RegistryDeps } from '../context.ts'
 import { listedRows } from '../listed-rows.ts'
 import { chooseOwner, fileOwner, rowOwner } from '../owners.ts'
 import { serverRowsByKey } from '../server-rows.ts'
+import { memberView } from './colleague-members.ts'
 import { draftGroup } from './draft-group.ts'
 import { findMembers, lookUpMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
 import {
@@ -104,15 +105,16 @@ export class Groups implements GroupRegistry {
     options: WriteOptions & Pick<FormerNames, 'formerPrefixes'> = {},
   ): Promise<WrittenGroup> {
     const parsed = parseGroupBody(body)
-    return this.#update(actor, ref, options, async (db, { row }) => {
-      const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
-      const members = await findMembers(db, owner, parsed, this.#deps.shares)
+    return this.#update(actor, ref, options, async (db, known) => {
+      const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(known.row))
+      const members = await findMembers(db, owner, parsed, memberView(this.#deps, actor, known))
       return { body: parsed, owner, members: withPrefixes(members, parsed, options.formerPrefixes) }
     })
   }
 
   async patch(actor: Actor, ref: Ref, patch: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
-    return this.#update(actor, ref, options, async (db, { row, members }) => {
+    return this.#update(actor, ref, options, async (db, known) => {
+      const { row, members } = known
       // A new owner gets only members that the old one could use: a server that became private may belong to the new
       // owner.
       const taken = Object.hasOwn(patch, 'owner')
@@ -126,8 +128,8 @@ export class Groups implements GroupRegistry {
         ['members', 'servers', 'selector'].some(field => Object.hasOwn(patch, field)) || owner.id !== row.owner_id
       if (!changesMembers) return { body: parsed, owner }
       // Without a selector of its own, a patch that takes a member out takes its value out of the selector.
-      const addsSelected = Object.hasOwn(patch, 'selector')
-      return { body: parsed, owner, members: await findMembers(db, owner, parsed, this.#deps.shares, { addsSelected }) }
+      const view = { ...memberView(this.#deps, actor, known), addsSelected: Object.hasOwn(patch, 'selector') }
+      return { body: parsed, owner, members: await findMembers(db, owner, parsed, view) }
     })
   }
 
@@ -141,7 +143,7 @@ export class Groups implements GroupRegistry {
     const input = parseMemberBody(server, body)
     return this.#update(actor, ref, {}, async (db, known) => {
       const owner = rowOwner(known.row)
-      const found = await lookUpMembers(db, owner, { members: [input] }, this.#deps.shares)
+      const found = await lookUpMembers(db, owner, { members: [input] }, memberView(this.#deps, actor, known))
       const [member] = found.members
       const [wrong] = found.errors
       // The path names the server here, so the error must not point into the body.
@@ -173,8 +175,13 @@ export class Groups implements GroupRegistry {
     return read(this.#deps.store, db => lostMembers(db, groupId))
   }
 
-  usableMembers(actor: Actor, group: GroupRecord): Promise<readonly UsableMember[]> {
-    return read(this.#deps.store, db => usableMembers(db, actor, group, this.#deps.shares))
+  usableMembers(
+    actor: Actor,
+    group: GroupRecord,
+    { asShared = false }: { readonly asShared?: boolean } = {},
+  ): Promise<readonly UsableMember[]> {
+    const { shares, store } = this.#deps
+    return read(store, db => usableMembers(db, actor, group, shares, asShared))
   }
 
   publicBody(record: GroupRecord): JsonObject {

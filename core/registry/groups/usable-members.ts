@@ -21,11 +21,12 @@ export async function usableMembers(
   actor: Actor,
   group: GroupRecord,
   shares: SharedRoles,
+  asShared = false,
 ): Promise<UsableMember[]> {
   const ids = group.members.map(member => member.serverId)
   if (ids.length === 0) return []
   const userId = actor.kind === 'user' ? actor.userId : group.ownerId
-  const brings = bringsMembers(group, userId, shares)
+  const brings = asShared || bringsMembers(group, userId, shares)
   const servers = new Map<string, ServerRecord>()
   const pause = pauses()
   for (let from = 0; from < ids.length; from += READ_AT_ONCE) {

@@ -144,7 +144,10 @@ function readEntry(
   const flat = flattenServerBody({ ...entry.body, name }, errors)
   const unmasked = restoreMasks(sealer, secretFields(transports), flat, undefined, errors).flat
   const opened = openFileSecrets(sealer, place, unmasked, errors)
-  const read = readServerBody(transports, keepDocument(opened, undefined, errors), errors, { unknownFields: 'ignore' })
+  const read = readServerBody(transports, keepDocument(opened, undefined, errors), errors, {
+    unknownFields: 'ignore',
+    closedFields: 'ignore',
+  })
   const parsed = read && takeChecked(run, entry.body, takeDocument(read), errors)
   const first = errors[0]
   if (!parsed || first) {

@@ -3,13 +3,21 @@ import { LIMITS } from '../../config/limits.ts'
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import type { Actor, UserActor } from '../../contract/records.ts'
 import { quoteName } from '../../domain/names.ts'
-import { roleFor, roleUnderMcp, type Thing, type ThingRole } from '../../domain/ownership.ts'
+import { isPublic, roleFor, roleUnderMcp, type Thing, type ThingRole } from '../../domain/ownership.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { chooseRow, notOwner, type OwnedRow, owned, refKey } from '../access.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { OWNER_COLUMNS, ownerName } from '../rows.ts'
-import type { NewShare, SharedKind, ShareRecord, ShareRegistry, SharesChange, ShareTarget } from '../shares-api.ts'
+import type {
+  NewShare,
+  SharedKind,
+  ShareRecord,
+  ShareRegistry,
+  SharesChange,
+  ShareTarget,
+  Viewer,
+} from '../shares-api.ts'
 import { emitShareChange, type RoleChange, usersOf } from './share-events.ts'
 import { type ShareRow, shareRows } from './share-rows.ts'
 import { findSubject, type NamedSubject, subjectText } from './subjects.ts'
@@ -43,6 +51,20 @@ export class Shares implements ShareRegistry {
     const bringing = groups.filter(id => shares.isShared(id))
     const isBrought = (userId: string) => bringing.some(id => shares.sharedRole(userId, id) !== undefined)
     return userId => this.mayUse(userId, server) || (server.ownerDisabled !== true && isBrought(userId))
+  }
+
+  isMissedBySome(group: Thing, server: Thing): boolean {
+    if (isPublic(server)) return false
+    return isPublic(group) || (server.ownerId !== group.ownerId && this.#deps.shares.isMissing(group.id, server))
+  }
+
+  async viewer(actor: Actor, ref: string, name: string): Promise<Viewer> {
+    const row = await this.#row(actor, 'group', ref)
+    const own = this.roleOf(actor, owned(row))
+    if (own !== 'owner') throw notOwner('group', ref, row, own)
+    const found = await read(this.#deps.store, db => findSubject(db, `user:${name}`))
+    const role = this.roleUnderMcp(found.id, owned(row))
+    return { userId: found.id, name: found.name, ...(role === undefined ? {} : { role }) }
   }
 
   async list(actor: Actor, kind: SharedKind, ref: string): Promise<readonly ShareRecord[]> {

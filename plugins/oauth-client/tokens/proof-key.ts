@@ -1,4 +1,4 @@
-import { DPoP, type DPoPHandle } from 'oauth4webapi'
+import { clockSkew, DPoP, type DPoPHandle } from 'oauth4webapi'
 import type { JsonObject } from 'patchbay/contract'
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' }
@@ -12,12 +12,12 @@ export async function newProofKey(): Promise<JsonObject> {
   return { kty, crv, x, y, d }
 }
 
-/** Proofs of the key for requests to an issuer. */
-export async function proofsOf(key: JsonObject): Promise<DPoPHandle> {
+/** Proofs of the key for requests to an issuer, whose clock is ahead by `skew` seconds. */
+export async function proofsOf(key: JsonObject, skew = 0): Promise<DPoPHandle> {
   const { kty, crv, x, y } = key
   const [privateKey, publicKey] = await Promise.all([
     crypto.subtle.importKey('jwk', key as JsonWebKey, ALGORITHM, false, ['sign']),
     crypto.subtle.importKey('jwk', { kty, crv, x, y } as JsonWebKey, ALGORITHM, true, ['verify']),
   ])
-  return DPoP({}, { privateKey, publicKey })
+  return DPoP({ [clockSkew]: skew }, { privateKey, publicKey })
 }

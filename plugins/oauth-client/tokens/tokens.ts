@@ -2,7 +2,9 @@ import {
   type AuthorizationServer,
   allowInsecureRequests,
   authorizationCodeGrantRequest,
+  type Client,
   type ClientAuth,
+  clockSkew,
   customFetch,
   type DPoPHandle,
   deviceAuthorizationRequest,
@@ -24,6 +26,11 @@ import { proofsOf } from './proof-key.ts'
 
 /** Most characters of a token. */
 const MOST_TOKEN = 16 * 1024
+/** Differences of clocks, in seconds, at which a signature is made again with the issuer's time. */
+const LEAST_SKEW = 30
+const MOST_SKEW = 86_400
+/** Repetitions of a request, for a nonce and for the time. */
+const MOST_REPEATS = 2
 
 /** The type of token that is wanted; `n_a` for an assertion. */
 type TokenKind = 'bearer' | 'n_a'
@@ -57,6 +64,8 @@ export class TokenEndpoint {
   readonly #client: IssuerClient
   readonly #proofKey: JsonObject | undefined
   #proofs: Promise<DPoPHandle> | undefined
+  /** Seconds by which the issuer's clock is ahead of the hub's, where that matters. */
+  #skew = 0
 
   /** `proofKey`: a private key (JWK) to which the tokens are to be bound. */
   constructor(
@@ -170,13 +179,32 @@ export class TokenEndpoint {
     }
   }
 
-  #party(): [AuthorizationServer, { client_id: string }, ClientAuth] {
-    return [this.#issuer, { client_id: this.#client.id }, clientAuth(this.#errors, this.#client)]
+  /** True when the issuer wants the nonce of this answer in the proof, or refuses the time of the hub's clock. */
+  #repeats(response: Response, text: string): boolean {
+    const wantsNonce = this.#proofKey && response.status === 400 && membersOf(text).error === 'use_dpop_nonce'
+    return wantsNonce || this.#adjusts(response, text)
+  }
+
+  /** True when the issuer refused a signature, and its clock is another than the hub's: the next one has its time. */
+  #adjusts({ headers }: Response, text: string): boolean {
+    const { error } = membersOf(text)
+    const isSigned = error === 'invalid_dpop_proof' ? this.#proofKey !== undefined : this.#client.key !== undefined
+    if (!isSigned || (error !== 'invalid_dpop_proof' && error !== 'invalid_client')) return false
+    const skew = Math.round((Date.parse(headers.get('date') ?? '') - Date.now()) / 1_000)
+    if (!(Math.abs(skew) >= LEAST_SKEW && Math.abs(skew) <= MOST_SKEW) || this.#skew !== 0) return false
+    this.#skew = skew
+    this.#proofs = undefined
+    return true
+  }
+
+  #party(): [AuthorizationServer, Client, ClientAuth] {
+    const client = { client_id: this.#client.id, [clockSkew]: this.#skew }
+    return [this.#issuer, client, clientAuth(this.#errors, this.#client)]
   }
 
   async #options(resource: string | undefined) {
     const key = this.#proofKey
-    this.#proofs ??= key && proofsOf(key)
+    this.#proofs ??= key && proofsOf(key, this.#skew)
     const proofs = await this.#proofs
     return {
       ...this.#common(),
@@ -201,8 +229,7 @@ export class TokenEndpoint {
     try {
       response = await ask()
       text = await response.text()
-      // The issuer wants the nonce of this answer in the proof.
-      if (this.#proofKey && response.status === 400 && membersOf(text).error === 'use_dpop_nonce') {
+      for (let times = 0; times < MOST_REPEATS && this.#repeats(response, text); times += 1) {
         response = await ask()
         text = await response.text()
       }

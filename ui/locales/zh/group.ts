@@ -91,6 +91,8 @@ export const group: Readonly<Record<string, string>> = {
     '服务器 {server}：只有支持询问的客户端能看到 {tools}。',
   'Server {server}: listed under another name, since others have the same: {tools}.':
     '服务器 {server}：因与其他服务器重名，以下工具以其他名称列出：{tools}。',
+  'Server {server} is private: not all who may use the group get it. Share the server with them, too.':
+    '服务器 {server} 是私有的：并非所有可使用该分组的人都能得到它。请也把该服务器共享给他们。',
   'Server {server}: {tools} changed and waits for the approval of its owner.':
     '服务器 {server}：{tools} 已变更，等待所有者批准。',
   '{count} {kind} are left out: one address offers at most {limit}.':

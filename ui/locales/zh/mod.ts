@@ -14,6 +14,7 @@ import { editor } from './editor.ts'
 import { figures } from './figures.ts'
 import { group } from './group.ts'
 import { groups } from './groups.ts'
+import { guards } from './guards.ts'
 import { logs } from './logs.ts'
 import { monitoring } from './monitoring.ts'
 import { patchBay } from './patch-bay.ts'
@@ -45,6 +46,7 @@ export const templates: Record<string, string> = {
   ...figures,
   ...group,
   ...groups,
+  ...guards,
   ...keys,
   ...logs,
   ...market,

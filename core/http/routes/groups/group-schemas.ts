@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { GROUP_SCHEMAS, MEMBER_TABLE } from '../../../domain/group-fields.ts'
 import { schemasOf } from '../../../domain/json/field-table.ts'
-import { exampleList, listOf, shownFields, timestamp, validatedByRegistry } from '../schemas.ts'
+import { exampleList, listOf, ownRole, shownFields, timestamp, validatedByRegistry } from '../schemas.ts'
 
 const example = { name: 'daily', members: ['time', { server: 'notes', tools: ['search'] }] }
 
@@ -32,6 +32,7 @@ const groupWarning = z
       'items_left_out',
       'tools_costly',
       'tool_costly',
+      'others_get_less',
     ]),
     message: z.string(),
     server: z.string().optional(),
@@ -50,7 +51,7 @@ export const group = z.looseObject({
   id: z.string(),
   ref: z.string().meta({ description: '`owner~name`' }),
   owner: z.string(),
-  role: z.enum(['use', 'see', 'change', 'owner']).optional().meta({ description: 'What you may do with it' }),
+  role: ownRole,
   origin: z.enum(['file', 'store']),
   revision: z.number().int(),
   createdAt: timestamp,

@@ -230,11 +230,15 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
       summary: 'The tools that a client of the group sees, under the names that it sees',
       tag,
       params: refParams,
-      query: pageQuery,
+      query: pageQuery.extend({
+        as: z.string().min(1).max(256).optional().meta({
+          description: 'A user’s name: what that user gets, or would get by a share; for the owner and administrators',
+        }),
+      }),
       responses: { 200: { description: 'A page of tools', schema: groupTools, example: exampleGroupTools } },
       async handle({ actor, params, query }) {
         const record = await deps.registry.groups.resolve(actor, params.ref, 'use')
-        const usable = await deps.registry.groups.usableMembers(actor, record)
+        const usable = await membersFor(deps, actor, record, query.as)
         const { tools, counts, tokens, warnings } = await deps.mcp.groupView(actor, record, serversOf(usable))
         const { limit, offset } = query
         const items = tools(offset, limit)
@@ -259,6 +263,19 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
       },
     }),
   ]
+}
+
+/** The members that the actor gets, or the user with this name. Their lists are always those that the actor sees. */
+async function membersFor(
+  { registry: { groups, shares } }: GroupRoutesDeps,
+  actor: UserActor,
+  record: GroupRecord,
+  name: string | undefined,
+): Promise<readonly UsableMember[]> {
+  if (name === undefined) return groups.usableMembers(actor, record)
+  const { userId, name: found, role } = await shares.viewer(actor, qualified(record), name)
+  const viewer: UserActor = { kind: 'user', userId, name: found, role: 'user', credential: { kind: 'local' } }
+  return groups.usableMembers(viewer, record, { asShared: role === undefined })
 }
 
 /** The group's MCP endpoint for this actor; another owner's group has its owner in the path. */
@@ -292,7 +309,11 @@ async function groupView(
     status: countStates(usable.map(({ server }) => deps.upstreams.status(server.id, undefined, actor.userId).state)),
     tools: live.counts.tools,
     tokens: live.tokens,
-    warnings: [...(whole ? record.lost.map(deletedWarning) : []), ...live.warnings],
+    warnings: [
+      ...(whole ? record.lost.map(deletedWarning) : []),
+      ...live.warnings,
+      ...(whole ? missedWarnings(shares, record) : []),
+    ],
   }
 }
 
@@ -300,6 +321,16 @@ async function readView(deps: GroupRoutesDeps, actor: UserActor, info: RequestIn
   const { groups } = deps.registry
   const [usable, lost] = [await groups.usableMembers(actor, record), await groups.lostMembers(record.id)]
   return groupView(deps, actor, info, { ...record, usable, lost })
+}
+
+/** Warns about members that some of the group's users do not get. */
+function missedWarnings(shares: Registry['shares'], group: WrittenGroup): GroupWarning[] {
+  return group.usable
+    .filter(({ server }) => shares.isMissedBySome(group, server))
+    .map(({ server: { name } }) => {
+      const message = `Server "${name}" is private: not all who may use the group get it; share the server with them, too`
+      return { code: 'others_get_less', message, server: name }
+    })
 }
 
 function deletedWarning(server: string): GroupWarning {

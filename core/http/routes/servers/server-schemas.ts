@@ -5,7 +5,15 @@ import { SERVER_JSON } from '../../../domain/server/body.ts'
 import { SERVER_SCHEMAS } from '../../../domain/server/server-table.ts'
 import { SERVER_WARNINGS } from '../../../domain/server/status.ts'
 import { TRANSPORT_FIELDS } from '../../document/transport-fields.ts'
-import { anyObject, connectionState, shownFields, suggestion, timestamp, validatedByRegistry } from '../schemas.ts'
+import {
+  anyObject,
+  connectionState,
+  ownRole,
+  shownFields,
+  suggestion,
+  timestamp,
+  validatedByRegistry,
+} from '../schemas.ts'
 
 /** Limits of bodies that may have an inline OpenAPI document. */
 export const largeBody: { readonly bodyLimit: number; readonly json: JsonLimits } = {
@@ -132,6 +140,7 @@ const fullServer = z
     ref: z.string().meta({ description: '`owner~name`' }),
     name: z.string(),
     owner: z.string(),
+    role: ownRole,
     origin: z.enum(['file', 'store']),
     revision: z.number().int(),
     createdAt: timestamp,
@@ -166,6 +175,7 @@ const fullServer = z
 export const viewedServer = z.strictObject({
   name: z.string(),
   owner: z.string(),
+  role: ownRole,
   description: z.string().optional(),
   tags: z.array(z.string()).optional(),
   transport,
@@ -180,7 +190,7 @@ export const viewedServer = z.strictObject({
 /** A server in a response. */
 export const server = z
   .union([viewedServer, fullServer])
-  .meta({ description: 'The whole record for its owner and administrators; the short form for who only sees it' })
+  .meta({ description: 'The whole record with the role `see` and above; the short form with `use`' })
 
 /** The example in the API document. */
 export const exampleStatus = {

@@ -47,7 +47,7 @@ export function teamRoutes({ registry: { teams, audit } }: TeamRoutesDeps): Rout
     route({
       access: 'user',
       ...{ method: 'GET', path: '/api/teams/{name}', tag, params: nameParams },
-      summary: 'One team',
+      summary: 'One of the teams',
       responses: { 200: one },
       async handle({ actor, params }) {
         return { body: await teams.get(actor, params.name) }

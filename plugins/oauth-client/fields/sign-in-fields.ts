@@ -1,4 +1,4 @@
-import type { JsonObject } from '../contract/json.ts'
+import type { JsonObject } from 'patchbay/contract'
 
 /** Values that a server asks each of its users for, and who brings a credential. */
 export const BRING_FIELDS: Readonly<Record<string, JsonObject>> = {
