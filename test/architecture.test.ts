@@ -120,7 +120,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['endpoint'],
     ['create'],
   ],
-  'core/mcp/call': [['*'], ['tasks']],
+  'core/mcp/call': [['*'], ['tasks', 'lists']],
   'core/http': [
     ['*'],
     ['body', 'live'],

@@ -22,11 +22,11 @@ import { type DirectCall, directExchange, directScope, type RefusedDirectCall } 
 import { DirectCalls } from './call/direct-calls.ts'
 import type { RequestEnded } from './call/exchange.ts'
 import { Forwarder } from './call/forwarder.ts'
-import { listRoutes } from './call/list-routes.ts'
+import { listRoutes } from './call/lists/list-routes.ts'
+import { Skills } from './call/lists/skills.ts'
 import type { MiddlewareWatch } from './call/middleware-chain.ts'
 import { Pages, type Sealer } from './call/pages.ts'
 import { Router } from './call/router.ts'
-import { Skills } from './call/skills.ts'
 import { ExtensionTasks } from './call/tasks/extension-tasks.ts'
 import { TaskFollower } from './call/tasks/task-follower.ts'
 import { TaskTable } from './call/tasks/task-table.ts'
@@ -35,7 +35,7 @@ import { type Changes, createChanges } from './changes/create.ts'
 import { HttpEndpoint } from './endpoint.ts'
 import { EraDispatcher } from './era-dispatcher.ts'
 import { CallGates } from './gates/call-gates.ts'
-import { groupView } from './group-view.ts'
+import { groupView, refuseUnlike } from './group-view.ts'
 import { PathClients } from './inner/path-clients.ts'
 import { createLegacySide } from './legacy/create.ts'
 import type { TokenSealer } from './legacy/session-id.ts'
@@ -198,6 +198,9 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       await Promise.all(servers.map(({ id }) => upstreams.callerLists(id, actor.userId)))
       const resolved = toResolvedScope({ group, servers }, NO_HEADERS)
       return groupView(actor, resolved, { upstreams, toolSets, seesWhole: seesWhole(deps.registry) })
+    },
+    checkGroup(group, servers) {
+      refuseUnlike(toResolvedScope({ group, servers }, NO_HEADERS), upstreams)
     },
     async drain(timeoutMs) {
       drained = true

@@ -4,6 +4,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { everyCapability } from '../../domain/client-capabilities.ts'
 import { LATEST_LEGACY } from '../../domain/era.ts'
+import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import { canBeAsked } from '../../domain/session-scope.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ScopeMember } from '../scope/scope-types.ts'
@@ -26,7 +27,7 @@ const BY_LISTS: ReadonlySet<string> = new Set([
 ])
 
 /** The capabilities of a client that supports everything. */
-export const EVERY_CAPABILITY = everyCapability(LATEST_LEGACY)
+const EVERY_CAPABILITY = everyCapability(LATEST_LEGACY)
 
 /**
  * Resolves when a call of a client that supports server requests may be sent. Until a program was probed, the hub does not know
@@ -74,8 +75,27 @@ export function placeCaller(session: SessionBinding, scope: Scope, { server }: S
   if (canBeAsked(session.capabilities)) scope.face(server.id).trials?.place(session, tool)
 }
 
+/** The error for a name that is not in the list. `bare`: without similar names, which take a while to find. */
+export function unknownName(
+  scope: Scope,
+  capabilities: JsonObject | undefined,
+  kind: 'tool' | 'prompt',
+  name: string,
+  bare: boolean,
+): HubError {
+  const { tools, prompts } = scope.catalogFor(capabilities)
+  const known = kind === 'tool' ? [...tools].filter(([, { item }]) => !item?.onlyFor) : prompts
+  if (kind === 'tool' && scope.catalogFor(EVERY_CAPABILITY).tools.has(name)) return needsAsking(name)
+  const names = bare ? [] : Array.from(known, ([one]) => one)
+  return new HubError(
+    `${kind}_not_found`,
+    `There is no ${kind} "${name.slice(0, 64)}" here`,
+    meantHint(suggestNames(name, names)),
+  )
+}
+
 /** The error for a tool that exists, but not for this client's capabilities. */
-export function needsAsking(name: string): HubError {
+function needsAsking(name: string): HubError {
   return new HubError('tool_not_found', `The tool "${name.slice(0, 64)}" is only for clients that can be asked`, {
     hint: 'Its server offers it to clients that declare what it asks: sampling, elicitation or roots.',
   })

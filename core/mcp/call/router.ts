@@ -8,13 +8,12 @@ import type { CallGates } from '../gates/call-gates.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
-import type { Target } from '../scope/merge.ts'
 import { completionTarget, type OwnUri, resourceTarget } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ExchangeTarget } from '../scope/scope-types.ts'
+import type { ExchangeTarget, Target } from '../scope/scope-types.ts'
 import { signInAnswer } from '../scope/sign-ins.ts'
 import { callAddedTool, innerCall, shortened } from './added-tools.ts'
-import { dependsOnLists } from './asked-clients.ts'
+import { dependsOnLists, unknownName } from './asked-clients.ts'
 import {
   answeredWith,
   type CalledGroup,
@@ -30,9 +29,10 @@ import type { Forwarder, Routed } from './forwarder.ts'
 import { type MiddlewareTrace, type MiddlewareWatch, matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
 import { middlewareContext } from './middleware-context.ts'
 import { blockedBy, type CallEnd, outsideOf, withSkipped } from './middleware-records.ts'
+import { completedBy, completedValue, type FoundTool, selection, withOthers } from './selection.ts'
 import { sentName, toolParams, traced, withoutNullArguments } from './sent-params.ts'
 import { withStructure } from './structured-result.ts'
-import { approvalRequired, failureForModel, unknownName } from './tool-failure.ts'
+import { approvalRequired, failureForModel } from './tool-failure.ts'
 import { throughGates } from './tool-gates.ts'
 import { ViewCalls } from './view-calls.ts'
 
@@ -229,37 +229,36 @@ export class Router {
       this.#recordUnsent(routed, params, calledMs, answeredWith(answer, false))
       return answer
     }
-    const target = this.#findTool(routed, name)
-    this.#views.opened(exchange, scope, target)
-    const sentArguments = params?.arguments
-    if (sentArguments !== undefined && sentArguments !== null && !isPlainObject(sentArguments))
-      throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
-    if (target.blocked) throw approvalRequired(name)
-    const sent = toolParams(params ?? {}, target)
-    if (!this.#parts.gates.any) return this.#sendCall(routed, target, params, sent)
+    const found = this.#findTool(routed, name, params)
+    this.#views.opened(exchange, scope, found.target)
+    const sent = toolParams(found.params ?? {}, found.target)
+    if (!this.#parts.gates.any) return this.#sendCall(routed, found, sent)
     return throughGates(this.#parts.gates, this.#parts.forwarder, {
-      ...{ routed, target, sent, params: params ?? {} },
-      find: () => this.#findTool(routed, name),
-      send: () => this.#sendCall(routed, target, params, sent),
+      ...{ routed, sent, target: found.target },
+      find: () => this.#findTool(routed, name, params),
+      send: () => this.#sendCall(routed, found, sent),
       again: () => this.#callTool(routed, params, calledMs),
       denied: error => this.#recordUnsent(routed, params, calledMs, failedWith(error)),
     })
   }
 
-  /** The target of a call. Throws `tool_not_found`. */
-  #findTool(routed: Routed, name: string): Target {
+  /** The tool of a call, that of the server which the arguments choose. Throws `tool_not_found`, and what `selection` throws. */
+  #findTool(routed: Routed, name: string, params: JsonObject | undefined): FoundTool {
     const { exchange, scope } = routed
-    const target =
+    const found =
       scope.tool(name, exchange.capabilities) ?? (routed.inner ? undefined : this.#views.tool(exchange, scope, name))
     // A tool set acts for a model.
-    if (!target || (routed.inner && target.item?.onlyFor)) throw unknownName(this.#parts.refusals, routed, 'tool', name)
-    return target
+    if (!found || (routed.inner && found.item?.onlyFor)) throw this.#unknownName(routed, 'tool', name)
+    if (!isPlainObject(params?.arguments ?? {}))
+      throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
+    const chosen = selection(scope, name, found, params)
+    if (chosen.target.blocked) throw approvalRequired(name)
+    return { ...chosen, name, choice: found.choice }
   }
 
   #sendCall(
     routed: Routed,
-    target: Target,
-    params: JsonObject | undefined,
+    { name, target, params, choice }: FoundTool,
     shaped: JsonObject,
   ): Outcome | Promise<Outcome> {
     const { exchange, scope } = routed
@@ -271,7 +270,8 @@ export class Router {
     const sent = traced(shaped, trace)
     const finish = (reply: UpstreamReply): Outcome => {
       const endedMs = this.#parts.now()
-      const outcome = withStructure(target, reply, this.#parts.forwarder.outcome(routed, target.member, reply))
+      const answered = withStructure(target, reply, this.#parts.forwarder.outcome(routed, target.member, reply))
+      const outcome = withOthers(scope, name, target, answered, choice)
       trace?.end(callStatus(reply))
       // Not finished: the retry is recorded.
       if (outcome.kind === 'input_required') return outcome
@@ -288,12 +288,21 @@ export class Router {
     return this.#parts.tasks.call(routed, target, sent, finish)
   }
 
+  #unknownName({ exchange, scope }: Routed, kind: 'tool' | 'prompt', name: string): HubError {
+    return unknownName(scope, exchange.capabilities, kind, name, this.#parts.refusals.exhausted(exchange.actor.userId))
+  }
+
   #getPrompt(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const name = params?.name
     if (typeof name !== 'string') throw invalid('prompts/get needs "name", the name of a prompt')
-    const target = routed.scope.prompt(name)
-    if (!target) throw unknownName(this.#parts.refusals, routed, 'prompt', name)
-    return this.#forwardPlain(routed, target, { ...withoutNullArguments(params ?? {}), name: sentName(target) })
+    const found = routed.scope.prompt(name)
+    if (!found) throw this.#unknownName(routed, 'prompt', name)
+    const { target, params: own } = selection(routed.scope, name, found, params)
+    const sent = { ...withoutNullArguments(own ?? {}), name: sentName(target) }
+    return this.#parts.forwarder.forward(routed, target, sent, reply => {
+      const outcome = this.#parts.forwarder.outcome(routed, target.member, reply)
+      return this.#truncated(routed, target, withOthers(routed.scope, name, target, outcome, found.choice))
+    })
   }
 
   #readResource(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
@@ -314,13 +323,16 @@ export class Router {
     }
   }
 
-  #complete(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+  #complete(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const ref = params?.ref
     if (!isPlainObject(ref)) throw invalid('completion/complete needs "ref", a prompt or a resource')
-    const { target, original } = completionTarget(routed.scope, ref)
+    const { target: found, original } = completionTarget(routed.scope, ref)
+    const completed = completedValue(found, params?.argument)
+    if (completed) return completed
+    const { target, context } = completedBy(found, params?.context)
     if (!memberHas(routed.scope.catalog.byServer.get(target.member.server.id), 'completions'))
       throw new HubError('method_not_found', `The server of this ${String(ref.type)} offers no completion`)
-    return this.#forwardPlain(routed, target, { ...params, ref: original })
+    return this.#forwardPlain(routed, target, { ...params, ref: original, ...(context ? { context } : {}) })
   }
 
   #forwardPlain(routed: Routed, target: Target, params: JsonObject, own?: OwnUri): Promise<Outcome> {

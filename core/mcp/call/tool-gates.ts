@@ -4,21 +4,21 @@ import { weightOfText } from '../../domain/json/long-text.ts'
 import type { GatedEnd } from '../../features/gates.ts'
 import type { CallGates } from '../gates/call-gates.ts'
 import { gatedCall } from '../gates/gated-call.ts'
-import type { Target } from '../scope/merge.ts'
+import type { Target } from '../scope/scope-types.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
 import { URL_ELICITATION_REQUIRED } from './seen-failure.ts'
+import type { Selection } from './selection.ts'
 import { toolParams } from './sent-params.ts'
 
 /** A call of a member's tool, before its gates. */
 interface ToolCall {
   readonly routed: Routed
   readonly target: Target
-  readonly params: JsonObject
   /** The parameters for the server. */
   readonly sent: JsonObject
-  /** Finds the target again. Throws when there is none. */
-  find(): Target
+  /** Finds the target again, and the parameters as they came. Throws when there is none. */
+  find(): Selection
   send(): Outcome | Promise<Outcome>
   /** Begins again, as tool or arguments are others by now. */
   again(): Outcome | Promise<Outcome>
@@ -28,7 +28,7 @@ interface ToolCall {
 
 /** Sends a call of a member's tool once all gates have let it pass. */
 export function throughGates(gates: CallGates, forwarder: Forwarder, one: ToolCall): Promise<Outcome> {
-  const { routed, target, params, sent, again, send } = one
+  const { routed, target, sent, again, send } = one
   const { exchange, scope } = routed
   const abort = new AbortController()
   // From now on, a caller that loses the target is noticed.
@@ -38,7 +38,7 @@ export function throughGates(gates: CallGates, forwarder: Forwarder, one: ToolCa
     call: gatedCall(exchange, scope, target, sent, abort.signal),
     async recheck() {
       await forwarder.settled(routed, target)
-      const found = one.find()
+      const { target: found, params = {} } = one.find()
       const isSame = found.member.server.id === target.member.server.id && found.item?.hash === target.item?.hash
       return isSame && !found.blocked && JSON.stringify(toolParams(params, found)) === JSON.stringify(sent)
     },

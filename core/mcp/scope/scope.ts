@@ -11,10 +11,10 @@ import { isToolOn, overrideOf } from '../../domain/tools/tool-shape.ts'
 import { chosenTools } from './chosen.ts'
 import { findFormerName } from './former-names.ts'
 import type { ListItem } from './list-item.ts'
-import { type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
+import { type MergedCatalog, mergeCatalogs } from './merge.ts'
 import type { OfflineGracePeriod } from './offline-grace.ts'
 import { OldNames } from './old-names.ts'
-import { listsFor, type MemberState, type ResolvedScope } from './scope-types.ts'
+import { listsFor, type MemberState, type ResolvedScope, type Target } from './scope-types.ts'
 import { pageFor } from './sign-ins.ts'
 import { type AddedTools, NO_ADDED_TOOLS, type ToolSets } from './tool-sets.ts'
 import { unseenPrompt, unseenTool } from './unseen.ts'
@@ -118,6 +118,12 @@ export class Scope {
   awaitFaces(): Promise<void> | undefined {
     if (this.caller !== 'legacy') return undefined
     return this.#parts.upstreams.awaitLegacySides(this.#serverIds)?.then(() => this.touch())
+  }
+
+  /** True for a server that a call reaches now, or starts. */
+  isReachable(serverId: string): boolean {
+    const { state, reason } = this.#parts.upstreams.status(serverId)
+    return state === 'online' || reason?.code === 'idle'
   }
 
   has(serverId: string): boolean {

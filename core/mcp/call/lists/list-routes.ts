@@ -1,13 +1,13 @@
-import type { JsonObject } from '../../contract/json.ts'
-import { LIST_KINDS, LISTS, type ListKind } from '../../domain/mcp-methods.ts'
-import { invalid } from '../rpc/rpc.ts'
-import type { ListItem } from '../scope/list-item.ts'
-import type { MergedCatalog } from '../scope/merge.ts'
-import type { Scope } from '../scope/scope.ts'
-import { readerOf } from '../scope/tool-readers.ts'
-import type { Outcome } from './exchange.ts'
-import type { Pages } from './pages.ts'
-import type { MethodHandler } from './router.ts'
+import type { JsonObject } from '../../../contract/json.ts'
+import { LIST_KINDS, LISTS, type ListKind } from '../../../domain/mcp-methods.ts'
+import { invalid } from '../../rpc/rpc.ts'
+import type { ListItem } from '../../scope/list-item.ts'
+import type { MergedCatalog } from '../../scope/merge.ts'
+import type { Scope } from '../../scope/scope.ts'
+import { readerOf } from '../../scope/tool-readers.ts'
+import type { Outcome } from '../exchange.ts'
+import type { Pages } from '../pages.ts'
+import type { MethodHandler } from '../router.ts'
 
 /** Handlers of the four list methods. `settled` waits for lists that are being read again; undefined when none is. */
 export function listRoutes(
