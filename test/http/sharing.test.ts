@@ -262,6 +262,19 @@ describe('under /mcp', () => {
   })
 })
 
+test('the sums of a server are for the role see and above', async () => {
+  const path = '/api/monitoring/metrics?server=bob~notes&range=1h'
+  await bob.ok('POST', '/api/servers/notes/tools/echo/call', { arguments: { text: 'x' } })
+  const total = async (who: Client) => (await who.ok('GET', path)).metrics.requests.total
+  await give('servers/notes', 'user:cleo', 'use')
+  expect(refused(await cleo.request('GET', path))).toEqual([403, 'not_owner', 'use'])
+  await give('servers/notes', 'user:cleo', 'see')
+  expect(await total(cleo)).toBeGreaterThan(0)
+  expect(await total(cleo)).toBe(await total(bob))
+  await end('servers/notes', 'user:cleo')
+  expect((await cleo.request('GET', path)).status).toBe(404)
+})
+
 test('the reason of a failure is for the role see and above', async () => {
   const url = 'http://127.0.0.1:9/of-bob-alone'
   await bob.ok('POST', '/api/servers', { name: 'dead', url })
