@@ -6,6 +6,7 @@ import { type Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.
 import { openStream } from '../support/live-stream.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf, online, toolNames } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
 
 const SECRET = 'Bearer of-bob-alone-4711'
 let upstream: Program
@@ -259,6 +260,39 @@ describe('under /mcp', () => {
     await client.close()
     await both.close()
   })
+})
+
+test('the sums of a server are for the role see and above', async () => {
+  const path = '/api/monitoring/metrics?server=bob~notes&range=1h'
+  await bob.ok('POST', '/api/servers/notes/tools/echo/call', { arguments: { text: 'x' } })
+  const total = async (who: Client) => (await who.ok('GET', path)).metrics.requests.total
+  await give('servers/notes', 'user:cleo', 'use')
+  expect(refused(await cleo.request('GET', path))).toEqual([403, 'not_owner', 'use'])
+  await give('servers/notes', 'user:cleo', 'see')
+  expect(await total(cleo)).toBeGreaterThan(0)
+  expect(await total(cleo)).toBe(await total(bob))
+  await end('servers/notes', 'user:cleo')
+  expect((await cleo.request('GET', path)).status).toBe(404)
+})
+
+test('the reason of a failure is for the role see and above', async () => {
+  const url = 'http://127.0.0.1:9/of-bob-alone'
+  await bob.ok('POST', '/api/servers', { name: 'dead', url })
+  const failed = async (role: string) => {
+    await give('servers/dead', 'user:cleo', role)
+    const seen = await until(
+      async () => {
+        const answer = await cleo.ok('GET', '/api/servers/bob~dead')
+        return answer.status.state === 'offline' && answer
+      },
+      { what: 'the server to be offline' },
+    )
+    const call = await cleo.request('POST', '/api/servers/bob~dead/tools/echo/call', { arguments: {} })
+    return JSON.stringify([seen, call.json])
+  }
+  expect(await failed('use')).not.toContain('127.0.0.1:9')
+  expect(await failed('see')).toContain('127.0.0.1:9')
+  await bob.ok('DELETE', '/api/servers/dead')
 })
 
 test('a group is previewed as somebody, and warns of members that others do not get', async () => {

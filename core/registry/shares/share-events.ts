@@ -22,3 +22,28 @@ export function emitShareChange(
   bus.emit('share.changed', ownerId, data)
   for (const userId of new Set(users)) if (userId !== ownerId) bus.emit('share.changed', userId, data)
 }
+
+/** A thing that is shared with a team, and the role. */
+export interface TeamShare {
+  readonly target: ShareTarget
+  readonly role: ShareRole
+}
+
+/** Most events for the members of a team at once; beyond that each member gets one. */
+const MOST_EVENTS = 2_000
+
+/**
+ * Emits what changed for these users, who joined (`isMember`) or left a team: to the owners for each thing, and to each user for
+ * each thing, or for one of many. Call it after the commit.
+ */
+export function emitTeamChange(
+  deps: Pick<RegistryDeps, 'bus'>,
+  text: string,
+  things: readonly TeamShare[],
+  { users, isMember }: { readonly users: readonly string[]; readonly isMember: boolean },
+): void {
+  if (users.length === 0) return
+  const isLarge = things.length * users.length > MOST_EVENTS
+  for (const [index, { target, role }] of things.entries())
+    emitShareChange(deps, target, { text, role: isMember ? role : null }, isLarge && index > 0 ? [] : users)
+}

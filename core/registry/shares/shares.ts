@@ -43,7 +43,7 @@ export class Shares implements ShareRegistry {
 
   async reachOf(server: Thing): Promise<(userId: string) => boolean> {
     const { shares, store } = this.#deps
-    const groups = await read(store, db => bringingGroups(db, server))
+    const groups = shares.isEmpty ? [] : await read(store, db => bringingGroups(db, server))
     const bringing = groups.filter(id => shares.isShared(id))
     const isBrought = (userId: string) => bringing.some(id => shares.sharedRole(userId, id) !== undefined)
     return userId => this.mayUse(userId, server) || (server.ownerDisabled !== true && isBrought(userId))
