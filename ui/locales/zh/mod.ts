@@ -21,6 +21,7 @@ import { patchBay } from './patch-bay.ts'
 import { approvals } from './people/approvals.ts'
 import { keys } from './people/keys.ts'
 import { setup } from './people/setup.ts'
+import { sharing } from './people/sharing.ts'
 import { signIn } from './people/sign-in.ts'
 import { usage } from './people/usage.ts'
 import { users } from './people/users.ts'
@@ -63,6 +64,7 @@ export const templates: Record<string, string> = {
   ...servers,
   ...settings,
   ...setup,
+  ...sharing,
   ...signIn,
   ...users,
 }
