@@ -45,7 +45,7 @@ test('a server is shared, found without a reload, used, and lost when it is take
   await owner.page.locator('.sharing .list li').getByText('cleo', { exact: true }).waitFor()
   // Neither page is loaded again: the colleague's list follows the event.
   await colleague.page.locator('a.nm:has-text("notes")').click()
-  await colleague.page.getByText('Shared with you by ada: use.').waitFor()
+  await colleague.page.getByText('It belongs to ada, who lets you use it.').waitFor()
   const tabs = () => colleague.page.locator('nav.tabs a').allTextContents()
   expect((await tabs()).map(text => text.replace(/[\d\s]+/g, ''))).toEqual([
     'Overview',

@@ -152,7 +152,7 @@ class PbPageGroup extends PbPage {
   }
 
   #notes(group: GroupRecord, servers: readonly ServerRecord[]): unknown {
-    return html`${sharedNote(thingOf(group), group.role, group.visibility === 'public')}${missedMembers(group, servers, () => void this.#data.reload())}`
+    return html`${sharedNote(thingOf(group), group.role, group.visibility)}${missedMembers(group, servers, () => void this.#data.reload())}`
   }
 
   #sharing(group: GroupRecord): unknown {

@@ -172,7 +172,7 @@ class PbPageServer extends PbPage {
   /** Notes on every tab: the owner, the origin, and a pending review. */
   #notes(server: ServerRecord): unknown {
     const review = server.review as { readonly required?: boolean; readonly hash: string } | undefined
-    return html`${sharedNote(thingOf(server), server.role, server.visibility === 'public')}${
+    return html`${sharedNote(thingOf(server), server.role, server.visibility)}${
       server.origin === 'file'
         ? html`<div class="callout">${icon('file-text')}<p>${t('This server is in the settings file. Change it there: the hub applies edits of the file by itself.')}</p></div>`
         : nothing

@@ -34,6 +34,7 @@ export const sharing: Readonly<Record<string, string>> = {
     '同事与您或您的团队共享的内容会立即显示在此处。',
   'It belongs to {owner}, and everybody on this hub may use it.': '它属于 {owner}，此 Hub 上的所有人都可使用。',
   'Shared with you by {owner}: {role}.': '由 {owner} 与您共享：{role}。',
+  'It belongs to {owner}, who lets you use it.': '它属于 {owner}，并允许您使用。',
   'Leave {name}?': '离开 {name}？',
   'Your clients lose its tools at once. Only {owner} can share it with you again.':
     '您的客户端会立即失去其工具。只有 {owner} 能再次与您共享。',
