@@ -1,4 +1,5 @@
 import { bundles } from '../../plugins/bundles/console/mod.ts'
+import { invitations } from '../../plugins/invitations/console/mod.ts'
 import { market } from '../../plugins/market/console/mod.ts'
 import { oauthClient } from '../../plugins/oauth-client/console/mod.ts'
 import { oauthServer } from '../../plugins/oauth-server/console/mod.ts'
@@ -16,6 +17,7 @@ export const parts: readonly ConsolePart[] = [
   approvals,
   bundles,
   guards,
+  invitations,
   logs,
   market,
   oauthClient,

@@ -25,6 +25,7 @@ const OF_MAIN = [
   'servers',
   'groups',
   'people',
+  'shares',
   'signIns',
   'planned',
   'systemSettings',

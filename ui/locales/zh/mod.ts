@@ -1,4 +1,5 @@
 import { bundles } from '../../../plugins/bundles/console/words.zh.ts'
+import { invitations } from '../../../plugins/invitations/console/words.zh.ts'
 import { market } from '../../../plugins/market/console/words.zh.ts'
 import { connections } from '../../../plugins/oauth-client/console/words.zh.ts'
 import { apps } from '../../../plugins/oauth-server/console/words.zh.ts'
@@ -52,6 +53,7 @@ export const templates: Record<string, string> = {
   ...group,
   ...groups,
   ...guards,
+  ...invitations,
   ...keys,
   ...logs,
   ...market,
