@@ -217,6 +217,7 @@ export const HARMLESS: readonly string[] = [
   'POST /api/invitations',
   'DELETE /api/invitations/{id}',
   'POST /api/invitations/accept',
+  'POST /api/invitations/preview',
   ...['servers/{ref}', 'groups/{ref}', 'keys/{id}', 'grants/{id}'].map(path => `PUT /api/${path}/quota`),
   'PUT /api/servers/{ref}/guards',
   'PUT /api/groups/{ref}/guards',
