@@ -109,7 +109,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'core/mcp': [
     ['rpc'],
     ['scope'],
-    ['gates'],
+    ['gates', 'selection'],
     ['filters'],
     ['call'],
     ['legacy'],

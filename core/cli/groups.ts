@@ -7,8 +7,12 @@ import { plain, printJson, printTable } from './output.ts'
 /** The text of `patchbay groups --help`. */
 export const help = `patchbay groups list [--all | --visible] [--tag word]... [--json]
 patchbay groups show <group>
-patchbay groups create <name> [server...] [--description text] [--instructions text] [--tag word]... [--public] [--json]
+patchbay groups create <name> [server...] [--description text] [--instructions text] [--tag word]... [--public]
+                       [--selector argument] [--json]
 patchbay groups remove <group>
+
+With --selector, servers of the form value=server are offered as one set of tools, of which the argument chooses the server:
+patchbay groups create crm calendar eu=crm-eu us=crm-us --selector region
 
 A group is served to MCP clients at /mcp/{group}. Groups and servers are named by their name, your own first, or as
 owner~name.
@@ -58,13 +62,20 @@ async function show(argv: readonly string[], io: CommandIo): Promise<number> {
 
 async function create(argv: readonly string[], io: CommandIo): Promise<number> {
   const { values, positionals } = readArguments(argv, {
-    options: { ...OUTPUT, ...TAGS, ...TEXTS, public: { type: 'boolean' } },
+    options: { ...OUTPUT, ...TAGS, ...TEXTS, selector: { type: 'string' }, public: { type: 'boolean' } },
     positionals: ['name', '[server...]'],
   })
-  const [name = '', ...members] = positionals
+  const [name = '', ...servers] = positionals
+  const { selector: argument } = values
+  // No name of a server has this sign.
+  const isValue = (text: string): boolean => argument !== undefined && text.includes('=')
+  const chosen = servers
+    .filter(isValue)
+    .map(text => [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)])
   const group = await (await HubClient.connect(io)).post('/api/groups', {
     name,
-    members,
+    members: servers.filter(text => !isValue(text)),
+    ...(argument === undefined ? {} : { selector: { argument, members: Object.fromEntries(chosen) } }),
     ...(values.description === undefined ? {} : { description: values.description }),
     ...(values.instructions === undefined ? {} : { instructions: values.instructions }),
     ...(values.tag === undefined ? {} : { tags: values.tag }),

@@ -87,6 +87,8 @@ export const ERROR_CODES = {
   name_taken: { status: 409, title: 'Name already used' },
   server_ambiguous: { status: 409, title: 'Several servers have this name' },
   group_ambiguous: { status: 409, title: 'Several groups have this name' },
+  group_schema_differs: { status: 409, title: 'The servers of a selector have different tools' },
+  selector_argument_taken: { status: 409, title: 'A tool has the selector’s argument itself' },
   group_in_use: { status: 409, title: 'The group is in use' },
   last_admin: { status: 409, title: 'The last administrator' },
   user_owns_resources: { status: 409, title: 'The user owns servers or groups' },
@@ -183,6 +185,8 @@ export const ERROR_CODES = {
   method_not_found: { status: 200, title: 'No such method', rpc: -32601 },
   params_invalid: { status: 200, title: 'The parameters are not valid', rpc: -32602 },
   uri_ambiguous: { status: 200, title: 'Several servers could have this resource', rpc: -32602 },
+  selector_missing: { status: 400, title: 'The argument that chooses the server is missing', rpc: -32602 },
+  selector_unknown: { status: 400, title: 'The argument chooses no server', rpc: -32602 },
   cursor_invalid: { status: 400, title: 'The cursor is not valid', rpc: -32602 },
   quota_parked: { status: 200, title: 'Too many calls wait for the client', retry: true, rpc: -32603 },
   client_capability_missing: { status: 200, title: 'The client lacks a capability', rpc: -32603 },
@@ -203,6 +207,8 @@ type ErrorDataByCode = Record<'json_invalid' | 'json_duplicate_key', { line: num
   Record<'server_ambiguous' | 'group_ambiguous', { candidates: readonly string[] }> &
   Record<'resource_not_found' | 'uri_ambiguous', { uri: string }> &
   Record<'not_owner' | 'owner_rights_needed', { role: string }> &
+  Record<'selector_missing' | 'selector_unknown' | 'server_offline', { argument: string; values: readonly string[] }> &
+  Record<'group_schema_differs' | 'selector_argument_taken', { differences: readonly JsonObject[] }> &
   Record<'redirect_blocked' | 'upstream_http_error', { status: number }> &
   Record<'version_unsupported' | 'request_invalid', { supported: readonly string[]; requested: string }> &
   Record<'connection_lost' | 'url_address_blocked', { sent: false }> & {

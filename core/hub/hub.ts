@@ -117,6 +117,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const importDocument = bodyParser.importDocument.bind(bodyParser)
   undo.defer(() => bodyParser.dispose())
   const kinds = new OpenKinds(RECORD_KINDS)
+  let mcpRoom: McpEndpoint | undefined
   const room: OpenRegistry = createRegistry({
     kinds,
     store,
@@ -129,6 +130,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     fileWriter: loaded.settings,
     checkDocument: (document, sender) => bodyParser.checkDocument(document, sender),
     transports,
+    checkGroup: (group, servers) => mcpRoom?.checkGroup(group, servers),
   })
   undo.defer(() => closeRegistry(room, log))
   const { registry } = room
@@ -218,6 +220,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     version: manifest.version,
     draining: () => draining,
   })
+  mcpRoom = mcp
   undo.defer(() => mcp.dispose())
   services.endpoint = mcp
 

@@ -35,7 +35,7 @@ import { type Changes, createChanges } from './changes/create.ts'
 import { HttpEndpoint } from './endpoint.ts'
 import { EraDispatcher } from './era-dispatcher.ts'
 import { CallGates } from './gates/call-gates.ts'
-import { groupView } from './group-view.ts'
+import { groupView, refuseUnlike } from './group-view.ts'
 import { PathClients } from './inner/path-clients.ts'
 import { createLegacySide } from './legacy/create.ts'
 import type { TokenSealer } from './legacy/session-id.ts'
@@ -48,6 +48,7 @@ import { Refusals } from './rpc/refusals.ts'
 import { OfflineGracePeriod } from './scope/offline-grace.ts'
 import { headersFor, NO_HEADERS } from './scope/passed-headers.ts'
 import { Principals, ScopeTable, toResolvedScope } from './scope/paths.ts'
+import { ItemForms } from './scope/selector.ts'
 import { Subscribers } from './scope/subscribers.ts'
 import { ToolSets } from './scope/tool-sets.ts'
 
@@ -112,7 +113,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const toolSets = new ToolSets(deps.toolSets, log)
   const headersOf = (actor: UserActor, servers: readonly ServerRecord[]) =>
     headersFor(deps.registry.settings, actor, servers)
-  const scopeParts = { upstreams, offlineGrace, toolSets, now }
+  const scopeParts = { upstreams, offlineGrace, toolSets, now, itemForms: new ItemForms() }
   const scopes = new ScopeTable(deps.resolver, headersOf, scopeParts, scope => subscribers.inUse(scope))
   const tasks = new TaskTable(now)
   const base = {
@@ -198,6 +199,9 @@ export function createMcp(deps: McpDeps): McpEndpoint {
       await Promise.all(servers.map(({ id }) => upstreams.callerLists(id, actor.userId)))
       const resolved = toResolvedScope({ group, servers }, NO_HEADERS)
       return groupView(actor, resolved, { upstreams, toolSets, seesWhole: seesWhole(deps.registry) })
+    },
+    checkGroup(group, servers) {
+      refuseUnlike(toResolvedScope({ group, servers }, NO_HEADERS), upstreams)
     },
     async drain(timeoutMs) {
       drained = true

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../contract/json.ts'
+import type { GroupRecord, ServerRecord } from '../contract/records.ts'
 import type { DocumentCheck, DocumentText } from '../domain/server/documents.ts'
 import type { SandboxLevel, SpawnPolicyInput } from '../domain/server/spawn-policy.ts'
 import type { Transports } from '../domain/server/transports.ts'
@@ -46,6 +47,8 @@ export interface RegistryDeps {
    * the first time when its server starts.
    */
   readonly checkDocument?: (document: DocumentText, sender: string) => Promise<DocumentCheck>
+  /** Throws for a group whose selector chooses among servers that are not alike, as far as their lists are known. */
+  readonly checkGroup?: (group: GroupRecord, servers: readonly ServerRecord[]) => void
   readonly now?: () => Date
 }
 

@@ -18,7 +18,7 @@ export interface OpenRegistry {
   readonly mirror: FileMirror
   /** Reads what is shared with whom; to be called before the first request for rights. */
   load(): Promise<void>
-  /** Runs the registry within a transaction and emits its events after the commit. What the settings file holds cannot be changed. */
+  /** Runs the registry within a transaction and emits its events after the commit. What the settings file holds cannot be changed, and selectors are not checked. */
   within(together: Together): TogetherParts
   /** Writes pending records and stops the timers. The store stays open. */
   close(): Promise<void>
@@ -48,7 +48,7 @@ export function createRegistry(given: Omit<RegistryDeps, 'shares'>): OpenRegistr
     mirror: createMirror(deps),
     load: () => deps.shares.load(deps.store),
     within: ({ store, attempt }) => {
-      const { fileWriter: _, ...others } = deps
+      const { fileWriter: _, checkGroup: __, ...others } = deps
       const joined = { ...others, store }
       const registry = {
         ...{ servers: new Servers(joined), groups: new Groups(joined), users: new Users(joined) },

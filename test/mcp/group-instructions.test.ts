@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Client } from '../support/client.ts'
 import type { Hub } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
+import { until } from '../support/wait.ts'
 import { RawModern } from '../unit/mcp/modern-support.ts'
 import { sharedFixture } from './shared-fixture.ts'
 
@@ -89,4 +90,18 @@ describe('tags', () => {
     expect(exported.groups.own).toMatchObject({ tags: ['crm', 'eu'] })
     expect(exported.servers.said).toMatchObject({ tags: ['EU', 'crm'] })
   })
+})
+
+test('alert rules select servers by a tag, in any letter case', async () => {
+  const subjects = async (tag: string): Promise<string[]> => {
+    const rule = { name: 'tagged', condition: `request_count{${tag}}[5m] >= 0` }
+    const { now } = await admin.ok('POST', '/api/monitoring/rule-preview', rule)
+    return now.map(({ subject }: { subject: string }) => subject).sort()
+  }
+  for (const server of ['said', 'plain'])
+    await admin.ok('POST', `/api/servers/${server}/tools/name/call`, { arguments: {} })
+  await until(async () => (await subjects('tag!="none"')).length === 2)
+  expect(await subjects('tag="CRM"')).toEqual(['admin~said'])
+  expect(await subjects('tag="eu"')).toEqual(['admin~plain', 'admin~said'])
+  expect(await subjects('tag!="crm", tag="eu"')).toEqual(['admin~plain'])
 })

@@ -82,6 +82,9 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   name_taken: 'two members of a group would have one alias',
   server_ambiguous: 'the name alone fits servers of several owners',
   group_ambiguous: 'the name alone fits groups of several owners',
+  group_schema_differs:
+    'a group is saved whose selector chooses among servers with unlike tools of one name; `differences` shows where',
+  selector_argument_taken: 'a group is saved whose selector’s argument is one of a tool or prompt of its members',
   group_in_use: 'an assistant endpoint is bound to the group',
   last_admin: 'demoting, disabling or deleting the only administrator',
   user_owns_resources: 'deleting a user who owns servers or groups',
@@ -184,6 +187,8 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   method_not_found: 'a JSON-RPC method that the scope does not have',
   params_invalid: 'parameters in another form, or arguments that a tool cannot take',
   uri_ambiguous: 'a resource address that several members could answer',
+  selector_missing: 'a call of a selector’s tool or prompt without the argument, where there is no default',
+  selector_unknown: 'a call of a selector’s tool or prompt with another value than it has',
   cursor_invalid: 'a cursor that the hub did not make for this list',
   quota_parked: 'a call would have to wait for the client beside as many as may wait',
   client_capability_missing: 'the server asks for what the client did not declare',

@@ -6,6 +6,7 @@ import { cutBytes } from '../../transport-kit/cut-text.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import type { MergedCatalog } from './merge.ts'
 import type { MemberState, ResolvedScope } from './scope-types.ts'
+import { everyTarget } from './selector.ts'
 
 const MAX_INSTRUCTIONS = 8 * 1_024
 /** True when a member offers `name` (`prompts`) or a part of it (`resources.subscribe`), or was never seen. */
@@ -97,10 +98,10 @@ export function mergedServerInfo(scope: ResolvedScope, states: readonly MemberSt
  */
 export function mergedInstructions(
   scope: ResolvedScope,
-  { states, added, memberTools }: Pick<MergedCatalog, 'states' | 'added' | 'memberTools'>,
+  { states, added, memberTools, tools }: Pick<MergedCatalog, 'states' | 'added' | 'memberTools' | 'tools'>,
   leftOut: readonly string[] = [],
 ): string | undefined {
-  const ofSet = added.instructions?.(memberInfos(states, memberTools))
+  const ofSet = added.instructions?.(memberInfos(states, memberTools, tools))
   const { instructions: own, description } = scope.group
   if (ofSet !== undefined) return cutBytes(own ? `${ofSet}\n\n${own.text}` : ofSet, MAX_INSTRUCTIONS)
   if (scope.kind === 'server') return states[0]?.catalog?.instructions
@@ -117,10 +118,12 @@ export function mergedInstructions(
 function memberInfos(
   states: readonly MemberState[],
   memberTools: MergedCatalog['memberTools'],
+  tools: MergedCatalog['tools'],
 ): readonly ScopeMemberInfo[] {
   const counts = new Map<string, number>()
-  for (const { serverId, onlyFor } of memberTools)
-    if (onlyFor === undefined) counts.set(serverId, (counts.get(serverId) ?? 0) + 1)
+  const listed = new Set(memberTools.filter(({ onlyFor }) => onlyFor === undefined).map(({ key }) => key))
+  for (const [name, { member }] of everyTarget(tools))
+    if (listed.has(name)) counts.set(member.server.id, (counts.get(member.server.id) ?? 0) + 1)
   return states
     .filter(({ listed }) => listed)
     .map(({ member: { server, alias } }) => ({

@@ -141,7 +141,10 @@ export function toResolvedScope({ kind, group, servers }: ResolvedGroup, headers
       serverId: server.id,
       serverName: server.name,
       ...(choice?.alias === undefined ? {} : { alias: choice.alias }),
-      former: choice?.formerPrefix === undefined ? {} : { formerPrefix: choice.formerPrefix },
+      former: {
+        ...(choice?.formerPrefix === undefined ? {} : { formerPrefix: choice.formerPrefix }),
+        ...(choice?.selectedBy === undefined ? {} : { selectedBy: choice.selectedBy }),
+      },
       tools: choice?.tools ?? ('all' as const),
       prompts: bothNames(server.prompts, choice?.prompts),
       resources: bothNames(server.resources, choice?.resources),

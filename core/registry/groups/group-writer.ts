@@ -22,6 +22,7 @@ import { selectServers } from '../server-rows.ts'
 import { dropOwnShare } from '../share-map.ts'
 import { withinStoredBytes } from '../stored-bytes.ts'
 import { refuseColleague } from './colleague-members.ts'
+import { checkSelected } from './draft-group.ts'
 import { FILE_OWNERS, groupOwnerInFile } from './file-groups.ts'
 import { emitGroupEvent } from './group-events.ts'
 import { findMembers, refuseLargeSelections } from './group-members.ts'
@@ -77,6 +78,7 @@ export class GroupWriter {
       await checkGroupQuota(trx, owner)
       const members = withPrefixes(await findMembers(trx, owner, parsed, this.#deps), parsed, formerPrefixes)
       refuseLargeSelections(members)
+      await checkSelected(this.#deps, trx, owner, parsed, members)
       await withinStoredBytes(trx, owner, async () => {
         await trx
           .insertInto('server_group')
@@ -105,6 +107,10 @@ export class GroupWriter {
     if (!noted && !differs(known, change)) {
       return read(this.#deps.store, db => this.#asWritten(db, actor, known))
     }
+    const { members: wanted } = change
+    // A group whose servers have become unlike can still be changed elsewhere.
+    if (wanted && selects(known, change.body, wanted))
+      await read(this.#deps.store, db => checkSelected(this.#deps, db, change.owner, change.body, wanted))
     if (row.origin === 'file') await this.#writeFile(known, change)
     return this.#write(change.body.name, async (trx, after) => {
       if (change.owner.id !== row.owner_id) await checkGroupQuota(trx, change.owner)
@@ -234,6 +240,12 @@ export function differs({ row, members }: KnownGroup, change: GroupChange): bool
     names.some(name => columns[name] !== row[name]) ||
     (change.members !== undefined && canonicalMembers(members.map(asNewMember)) !== canonicalMembers(change.members))
   )
+}
+
+/** True when the change is one of what the selector offers. */
+function selects({ row, members }: KnownGroup, body: ParsedGroupBody, wanted: readonly NewMember[]): boolean {
+  const chosen = (of: readonly NewMember[]) => canonicalMembers(of.filter(({ selected_by }) => selected_by !== null))
+  return groupColumns(body).selector !== row.selector || chosen(members.map(asNewMember)) !== chosen(wanted)
 }
 
 function canonicalMembers(members: readonly NewMember[]): string {

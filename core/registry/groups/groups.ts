@@ -42,6 +42,7 @@ import {
 } from './group-rows.ts'
 import { type GroupChange, GroupWriter, withPrefixes } from './group-writer.ts'
 import { lostMembers } from './lost-members.ts'
+import { reselected } from './selected-members.ts'
 import { usableMembers } from './usable-members.ts'
 
 /** Groups in the store. */
@@ -120,15 +121,21 @@ export class Groups implements GroupRegistry {
       const taken = Object.hasOwn(patch, 'owner')
         ? members.filter(member => canUse(row.owner_id, serverOf(member), this.#deps.shares))
         : members
-      const { members: seen = [], ...base } = groupBodyOf(groupRecord(row, taken, actor, this.#deps.shares))
+      const record = groupRecord(row, taken, actor, this.#deps.shares)
+      const { members: seen = [], ...base } = groupBodyOf(record)
       const parsed = parseGroupBody({ ...mergePatch({ ...base, members: seen }, withMembers(patch)) })
       const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
       // A patch without members keeps all of them, including servers that the sender cannot see.
       const changesMembers =
-        ['members', 'servers', 'selector'].some(field => Object.hasOwn(patch, field)) || owner.id !== row.owner_id
-      if (!changesMembers) return { body: parsed, owner }
+        ['members', 'servers'].some(field => Object.hasOwn(patch, field)) || owner.id !== row.owner_id
+      const reselects = Object.hasOwn(patch, 'selector')
       // Without a selector of its own, a patch that takes a member out takes its value out of the selector.
-      const view = { ...memberView(this.#deps, actor, known), addsSelected: Object.hasOwn(patch, 'selector') }
+      const view = { ...memberView(this.#deps, actor, known), addsSelected: reselects }
+      if (!changesMembers && reselects) {
+        const ids = new Set(record.members.map(({ serverId }) => serverId))
+        return { body: parsed, owner, members: await reselected(db, owner, parsed, known, { ...view, seen: ids }) }
+      }
+      if (!changesMembers) return { body: parsed, owner }
       return { body: parsed, owner, members: await findMembers(db, owner, parsed, view) }
     })
   }

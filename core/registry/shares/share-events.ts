@@ -4,14 +4,6 @@ import type { RegistryDeps } from '../context.ts'
 import type { SubjectId } from '../share-map.ts'
 import type { ShareTarget } from '../shares-api.ts'
 
-/** One role that changed; null: removed. */
-export interface RoleChange {
-  readonly subject: SubjectId
-  /** `user:name` or `team:name`. */
-  readonly text: string
-  readonly role: ShareRole | null
-}
-
 /** The ids of the users whom a subject is. */
 export async function usersOf(db: Reader, { kind, id }: SubjectId): Promise<readonly string[]> {
   if (kind === 'user') return [id]
@@ -23,7 +15,7 @@ export async function usersOf(db: Reader, { kind, id }: SubjectId): Promise<read
 export function emitShareChange(
   { bus }: Pick<RegistryDeps, 'bus'>,
   { kind, id, name, ownerId, ownerName }: ShareTarget,
-  { text: subject, role }: Pick<RoleChange, 'text' | 'role'>,
+  { text: subject, role }: { readonly text: string; readonly role: ShareRole | null },
   users: readonly string[],
 ): void {
   const data = { kind, id, ref: `${ownerName}~${name}`, subject, role }

@@ -24,6 +24,15 @@ export interface DraftMember {
   readonly resources: 'all' | readonly unknown[]
 }
 
+/** A selector as it is edited; empty texts are left out. */
+export interface DraftSelector {
+  readonly argument: string
+  readonly default: string
+  readonly description: string
+  /** The value of each server; an empty one leaves it an ordinary member. */
+  readonly values: Readonly<Record<string, string>>
+}
+
 /** A group as it is edited. */
 export interface Draft {
   readonly name: string
@@ -33,7 +42,7 @@ export interface Draft {
   readonly instructions: GroupInstructions
   /** As they are typed, separated by commas. */
   readonly tags: string
-  readonly selector?: GroupSelector | undefined
+  readonly selector?: DraftSelector | undefined
   readonly members: readonly DraftMember[]
 }
 
@@ -49,7 +58,7 @@ export function draftOf(group: GroupRecord): Draft {
   return {
     ...{ name, description, visibility, naming, members: members.map(memberOf), tags: tags.join(', ') },
     instructions: instructions ?? EMPTY.instructions,
-    ...(selector ? { selector } : {}),
+    ...(selector ? { selector: draftSelector(selector) } : {}),
   }
 }
 
@@ -58,6 +67,21 @@ function memberOf({ server, alias, tools, prompts, resources }: GroupMember): Dr
     ...{ server, prompts, resources },
     ...(alias === undefined ? {} : { alias }),
     tools: tools === 'all' ? 'all' : tools.map(tool => (typeof tool === 'string' ? { name: tool } : tool)),
+  }
+}
+
+function draftSelector({ argument, members, default: preset = '', description = '' }: GroupSelector): DraftSelector {
+  const values = Object.entries(members).map(([value, server]) => [server, value] as const)
+  return { argument, default: preset, description, values: Object.fromEntries(values) }
+}
+
+function selectorOf({ argument, default: preset, description, values }: DraftSelector, members: Draft['members']) {
+  const chosen = members.flatMap(({ server }) => (values[server] ? [[values[server], server] as const] : []))
+  return {
+    argument,
+    members: Object.fromEntries(chosen),
+    ...(chosen.some(([value]) => value === preset) ? { default: preset } : {}),
+    ...(description === '' ? {} : { description }),
   }
 }
 
@@ -71,7 +95,7 @@ export function bodyOf(
     ...(description === '' ? {} : { description }),
     ...(instructions.text.trim() === '' ? {} : { instructions }),
     ...(tags.trim() === '' ? {} : { tags: tagsIn(tags) }),
-    ...(selector === undefined ? {} : { selector }),
+    ...(selector === undefined ? {} : { selector: selectorOf(selector, members) }),
     ...(owner === undefined ? {} : { owner }),
     members: members.map(({ alias, tools, ...member }) => ({
       ...member,

@@ -19,6 +19,7 @@ import { conflictCard } from './conflict.ts'
 import { bodyOf, type Draft, draftOf, EMPTY, newMember } from './draft.ts'
 import { fields } from './fields.ts'
 import { type Preview, previewCard, wholePreview } from './preview.ts'
+import { selectorCard } from './selector.ts'
 import './connect.ts'
 import './members.ts'
 
@@ -133,7 +134,7 @@ class PbPageGroup extends PbPage {
     const change = (changes: Partial<Draft>): void => this.#change({ ...draft, ...changes })
     return html`${this.error ? errorState(this.error) : nothing}${this.conflict ? conflictCard(this.conflict, this.refusal, draft, this.#takeTheirs, () => void this.#keepMine()) : nothing}
       <div class="geg"><div class="stack">${fields(draft, group, this.error, this.#mayEdit, change)}
-      <pb-group-members .draft=${draft} .servers=${servers} .disabled=${!this.#mayEdit} @pb-change=${(event: CustomEvent<Partial<Draft>>) => change(event.detail)}></pb-group-members></div>
+      <pb-group-members .draft=${draft} .servers=${servers} .disabled=${!this.#mayEdit} @pb-change=${(event: CustomEvent<Partial<Draft>>) => change(event.detail)}></pb-group-members>${selectorCard(draft, this.error, this.#mayEdit, change)}</div>
       <aside class="stack" aria-label=${t('What a client will see')}>${shown instanceof Error ? errorState(shown) : shown ? previewCard(shown, this.draft ? saved : undefined, this.#clients(group)) : nothing}${group ? addresses(group) : nothing}</aside></div>
       ${group ? html`<pb-connect .group=${group} .client=${this.view('connect')} @pb-close=${() => this.setView({ connect: undefined })} @pb-client=${(event: CustomEvent<string>) => this.setView({ connect: event.detail })}></pb-connect>` : nothing}`
   }

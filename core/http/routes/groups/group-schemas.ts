@@ -33,6 +33,9 @@ const groupWarning = z
       'tools_costly',
       'tool_costly',
       'others_get_less',
+      'selector_differs',
+      'selector_partial',
+      'selector_argument_taken',
     ]),
     message: z.string(),
     server: z.string().optional(),
@@ -95,6 +98,12 @@ const groupTool = z.looseObject({
   name: z.string(),
   server: z.string(),
   original: z.string(),
+  selector: z
+    .object({ argument: z.string(), servers: z.record(z.string(), z.string()) })
+    .optional()
+    .meta({
+      description: 'The argument that chooses the server, and the server of each value; `server` is one of them',
+    }),
   appOnly: z.boolean().optional().meta({ description: 'It is for the views of MCP Apps: models do not get it' }),
 })
 

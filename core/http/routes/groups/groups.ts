@@ -1,12 +1,10 @@
 import { z } from 'zod'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { GroupRecord, UserActor } from '../../../contract/records.ts'
-import type { GroupWarning } from '../../../domain/group-warning.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import type { ClientConfig } from '../../../features/clients.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
-import type { GroupHead, Registry, UsableMember, WrittenGroup } from '../../../registry/api.ts'
-import type { RequestInfo } from '../../../request/request-info.ts'
+import type { GroupHead, Registry, UsableMember } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import {
   exampleList,
@@ -18,17 +16,7 @@ import {
   refParams,
   refServerParams,
 } from '../schemas.ts'
-import {
-  listQuery,
-  noteChange,
-  pageOfViews,
-  qualified,
-  recordFields,
-  recordReply,
-  roleField,
-  seesWhole,
-  writeOptions,
-} from '../views.ts'
+import { listQuery, noteChange, pageOfViews, qualified, recordReply, writeOptions } from '../views.ts'
 import { clientConfig } from './group-client-config.ts'
 import {
   exampleClientConfig,
@@ -42,6 +30,7 @@ import {
   memberBody,
 } from './group-schemas.ts'
 import { type GroupToolsDeps, groupToolRoutes } from './group-tools.ts'
+import { endpointOf, groupView, readView, serversOf } from './group-view.ts'
 
 /** Dependencies of the routes of `/api/groups`. */
 export interface GroupRoutesDeps extends GroupToolsDeps {
@@ -276,79 +265,4 @@ async function membersFor(
   const { userId, name: found, role } = await shares.viewer(actor, qualified(record), name)
   const viewer: UserActor = { kind: 'user', userId, name: found, role: 'user', credential: { kind: 'local' } }
   return groups.usableMembers(viewer, record, { asShared: role === undefined })
-}
-
-/** The group's MCP endpoint for this actor; another owner's group has its owner in the path. */
-export function endpointOf(info: RequestInfo, actor: UserActor, record: GroupRecord): string {
-  const owner = record.ownerId === actor.userId ? '' : `@${encodeURIComponent(record.ownerName)}/`
-  return `${info.baseUrl}/mcp/${owner}${encodeURIComponent(record.name)}`
-}
-
-/**
- * A group as visible to this actor. Other users see only members that they can use: a public group does not publish
- * private servers.
- */
-async function groupView(
-  deps: GroupRoutesDeps,
-  actor: UserActor,
-  info: RequestInfo,
-  record: WrittenGroup,
-): Promise<object> {
-  // A turn of its own after reading or writing: merging the members' lists takes a while.
-  await nextTurn()
-  const { usable } = record
-  const { shares } = deps.registry
-  const whole = seesWhole(shares, actor, record)
-  const shown = whole ? record : { ...record, members: usable.map(({ member }) => member) }
-  const live = await deps.mcp.groupView(actor, record, serversOf(usable))
-  return {
-    ...deps.registry.groups.publicBody(shown),
-    ...recordFields(record),
-    ...roleField(shares, actor, record),
-    endpoint: endpointOf(info, actor, record),
-    status: countStates(usable.map(({ server }) => deps.upstreams.status(server.id, undefined, actor.userId).state)),
-    tools: live.counts.tools,
-    tokens: live.tokens,
-    warnings: [
-      ...(whole ? record.lost.map(deletedWarning) : []),
-      ...live.warnings,
-      ...(whole ? missedWarnings(shares, record) : []),
-    ],
-  }
-}
-
-async function readView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: GroupRecord) {
-  const { groups } = deps.registry
-  const [usable, lost] = [await groups.usableMembers(actor, record), await groups.lostMembers(record.id)]
-  return groupView(deps, actor, info, { ...record, usable, lost })
-}
-
-/** Warns about members that some of the group's users do not get. */
-function missedWarnings(shares: Registry['shares'], group: WrittenGroup): GroupWarning[] {
-  return group.usable
-    .filter(({ server }) => shares.isMissedBySome(group, server))
-    .map(({ server: { name } }) => {
-      const message = `Server "${name}" is private: not all who may use the group get it; share the server with them, too`
-      return { code: 'others_get_less', message, server: name }
-    })
-}
-
-function deletedWarning(server: string): GroupWarning {
-  const message = `Server "${server}" was deleted, and with it this member; save the members of the group to take note of it`
-  return { code: 'server_deleted', message, server }
-}
-
-function serversOf(usable: readonly UsableMember[]) {
-  return usable.map(({ server }) => server)
-}
-
-/** The number of a group's usable servers in each state. */
-export function countStates(states: readonly ('online' | 'connecting' | 'offline')[]) {
-  const count = (state: string) => states.filter(each => each === state).length
-  return {
-    total: states.length,
-    online: count('online'),
-    connecting: count('connecting'),
-    offline: count('offline'),
-  }
 }
