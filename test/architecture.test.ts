@@ -529,7 +529,9 @@ test('contract/mod.ts, features/mod.ts and transport-kit/mod.ts are the only bar
 })
 
 test('names that were replaced by the terms of the field do not come back', () => {
-  const found = sources.flatMap(({ path, code }) =>
+  // The keys of a translation are texts.
+  const named = sources.filter(({ path }) => !path.endsWith('/words.zh.ts'))
+  const found = named.flatMap(({ path, code }) =>
     [...code.matchAll(/[A-Za-z_$][\w$]*/g)].filter(([name]) => REPLACED.has(name)).map(([name]) => `${path}: ${name}`),
   )
   expect(found).toEqual([])

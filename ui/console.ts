@@ -9,8 +9,8 @@ export { quotedWords } from '../core/domain/text/quoted-words.ts'
 export { visibleName } from '../core/domain/text/visible-text.ts'
 export { api, type Page, type RequestOptions, readRevised, segment } from './api/client.ts'
 export { ApiError, asApiError } from './api/problem.ts'
-export { connectPath, serverPath } from './api/servers.ts'
-export { refOf, type ServerRecord } from './api/types.ts'
+export { connectPath, readAll, serverPath } from './api/servers.ts'
+export { type GroupRecord, refOf, type ServerRecord } from './api/types.ts'
 export { live } from './app/live.ts'
 export type {
   CodeForm,

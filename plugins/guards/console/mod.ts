@@ -1,4 +1,4 @@
-import type { MakePart } from '../../app/part.ts'
+import type { MakePart } from 'patchbay/console'
 
 /** The page of rules about the content of calls. */
 export const guards: MakePart = ({ t }) => ({

@@ -1,5 +1,5 @@
-import type { GuardPlace, GuardRule, GuardSample } from '../../api/guards.ts'
-import { t } from '../../text/t.ts'
+import { t } from 'patchbay/console'
+import type { GuardPlace, GuardRule, GuardSample } from './api.ts'
 
 /** The place of rules, for its reader. */
 export function placeWord({ kind, name }: Pick<GuardPlace, 'kind' | 'name'>): string {

@@ -1,12 +1,7 @@
 import { html, nothing } from 'lit'
-import { type GuardPlace, type GuardSample, guardsApi } from '../../api/guards.ts'
-import { Resource } from '../../app/resource.ts'
-import { PbElement } from '../../components/element.ts'
-import { drawer } from '../../components/layer.ts'
-import { emptyState, show } from '../../components/states.ts'
-import '../../components/time.ts'
-import { t } from '../../text/t.ts'
-import { actionWord, onWord } from './words.ts'
+import { drawer, emptyState, PbElement, Resource, show, t } from 'patchbay/console'
+import { type GuardPlace, type GuardSample, guardsApi } from './api.ts'
+import { actionWord, onWord } from './names.ts'
 
 /**
  * What a rule found last, without what was there.

@@ -1,14 +1,18 @@
 import { html, nothing, type PropertyValues } from 'lit'
-import { type GuardMatch, type GuardPlace, type GuardRule, guardsApi } from '../../api/guards.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
-import { live } from '../../app/live.ts'
-import { PbElement } from '../../components/element.ts'
-import { drawer, hide } from '../../components/layer.ts'
-import { errorState } from '../../components/states.ts'
-import { icon } from '../../text/icon.ts'
-import { fieldText } from '../../text/problem.ts'
-import { t } from '../../text/t.ts'
-import { placeWord } from './words.ts'
+import {
+  type ApiError,
+  asApiError,
+  drawer,
+  errorState,
+  fieldText,
+  hide,
+  icon,
+  live,
+  PbElement,
+  t,
+} from 'patchbay/console'
+import { type GuardMatch, type GuardPlace, type GuardRule, guardsApi } from './api.ts'
+import { placeWord } from './names.ts'
 
 /** The place and rule that a form is opened for; `rule` absent: a new one. */
 export interface EditedRule {

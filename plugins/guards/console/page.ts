@@ -1,23 +1,28 @@
 import { html, nothing } from 'lit'
-import { type GuardedPlace, type GuardPlace, type GuardRule, guardsApi } from '../../api/guards.ts'
-import { asApiError } from '../../api/problem.ts'
-import { readAll } from '../../api/servers.ts'
-import { type GroupRecord, refOf, type ServerRecord } from '../../api/types.ts'
-import { live } from '../../app/live.ts'
-import { Resource } from '../../app/resource.ts'
-import { session } from '../../app/session.ts'
-import { confirmed } from '../../components/confirm.ts'
-import { PbPage } from '../../components/page.ts'
-import { emptyState, errorText, show } from '../../components/states.ts'
-import type { Column } from '../../components/table.ts'
-import '../../components/table.ts'
-import { toast } from '../../components/toast.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
+import {
+  asApiError,
+  type Column,
+  confirmed,
+  emptyState,
+  errorText,
+  type GroupRecord,
+  icon,
+  live,
+  PbPage,
+  Resource,
+  readAll,
+  refOf,
+  type ServerRecord,
+  session,
+  show,
+  t,
+  toast,
+} from 'patchbay/console'
+import { type GuardedPlace, type GuardPlace, type GuardRule, guardsApi } from './api.ts'
 import type { EditedRule } from './rule-form.ts'
 import './rule-form.ts'
 import './samples.ts'
-import { matchWords, onWord, placeWord, thenWord } from './words.ts'
+import { matchWords, onWord, placeWord, thenWord } from './names.ts'
 
 const HUB: GuardPlace = { kind: 'hub', ref: '', name: '' }
 
@@ -30,7 +35,7 @@ class PbPageGuards extends PbPage {
   }
   declare edited: EditedRule | undefined
   declare sampled: { readonly place: GuardPlace; readonly rule: string } | undefined
-  #fresh: EditedRule | undefined
+  #added: EditedRule | undefined
   readonly #rules = new Resource<readonly GuardedPlace[]>(this, {
     read: async signal => {
       const { items } = await guardsApi.own(signal)
@@ -81,8 +86,8 @@ class PbPageGuards extends PbPage {
     if (this.view('drawer') !== 'new' || !this.#places.data) return this.edited
     const of = this.view('of')
     const place = of === undefined ? undefined : this.#places.data.find(({ kind, ref }) => `${kind}:${ref}` === of)
-    if (this.#fresh?.place !== place || !this.#fresh) this.#fresh = { place }
-    return this.#fresh
+    if (this.#added?.place !== place || !this.#added) this.#added = { place }
+    return this.#added
   }
 
   #place(place: GuardedPlace): unknown {

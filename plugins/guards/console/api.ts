@@ -1,4 +1,4 @@
-import { api, segment } from './client.ts'
+import { api, segment } from 'patchbay/console'
 
 /** What a rule looks for. */
 export interface GuardMatch {
