@@ -9,7 +9,7 @@ import { t } from '../../text/t.ts'
 import { actionWord, onWord } from './words.ts'
 
 /**
- * What a rule found last, without what was there.
+ * The last places at which a rule found something, without what was there.
  *
  * @fires pb-close
  */
