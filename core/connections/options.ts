@@ -6,7 +6,7 @@ import type { OpenPrograms } from '../domain/server/programs.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { CredentialSource } from '../features/credentials.ts'
 import type { ContentFilter } from '../features/filters.ts'
-import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
+import type { AuditRegistry, ServerRegistry, ShareRegistry, UserRegistry } from '../registry/api.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Upstreams } from './api.ts'
@@ -19,6 +19,7 @@ export interface ConnectionsOptions {
   readonly registry: {
     readonly servers: Pick<ServerRegistry, 'list' | 'byId' | 'effective'>
     readonly users: Pick<UserRegistry, 'byId'>
+    readonly shares: Pick<ShareRegistry, 'reachOf'>
     readonly audit: Pick<AuditRegistry, 'record'>
   }
   readonly store: { readonly db: Kysely<Tables> }

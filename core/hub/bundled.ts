@@ -1,6 +1,7 @@
 import alertChat from '../../plugins/alert-chat/plugin.ts'
 import alertEmail from '../../plugins/alert-email/plugin.ts'
 import alertWebhook from '../../plugins/alert-webhook/plugin.ts'
+import approvals from '../../plugins/approvals/plugin.ts'
 import assistantBridge from '../../plugins/assistant-bridge/plugin.ts'
 import bundles from '../../plugins/bundles/plugin.ts'
 import clientConfig from '../../plugins/client-config/plugin.ts'
@@ -16,6 +17,7 @@ import marketRegistry from '../../plugins/market-registry/plugin.ts'
 import oauthClient from '../../plugins/oauth-client/plugin.ts'
 import oauthServer from '../../plugins/oauth-server/plugin.ts'
 import otlp from '../../plugins/otlp/plugin.ts'
+import quotas from '../../plugins/quotas/plugin.ts'
 import rankEmbeddings from '../../plugins/rank-embeddings/plugin.ts'
 import resultLimits from '../../plugins/result-limits/plugin.ts'
 import signIn from '../../plugins/sign-in/plugin.ts'
@@ -74,6 +76,8 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   oauthServer,
   oauthClient,
   signIn,
+  approvals,
+  quotas,
   guards,
 ]
 

@@ -3,12 +3,16 @@ import type { LiveCredentials } from '../auth/live-credentials.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { within } from '../connections/within.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import type { GroupResolver, McpMiddleware, ToolSet } from '../contract/points.ts'
+import type { McpMiddleware } from '../contract/points.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
 import type { BytesInFlight } from '../domain/byte-account.ts'
+import { includesRole } from '../domain/ownership.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Challenge } from '../features/credentials.ts'
 import type { ContentFilter } from '../features/filters.ts'
+import type { CallGate } from '../features/gates.ts'
+import type { GroupResolver } from '../features/group-names.ts'
+import type { ToolSet } from '../features/tools.ts'
 import type { CallTracer } from '../features/tracing.ts'
 import type { Registry } from '../registry/api.ts'
 import type { HubMarks } from '../secrets/hub-marks.ts'
@@ -30,7 +34,8 @@ import { Tasks } from './call/tasks/tasks.ts'
 import { type Changes, createChanges } from './changes/create.ts'
 import { HttpEndpoint } from './endpoint.ts'
 import { EraDispatcher } from './era-dispatcher.ts'
-import { groupView } from './group-view.ts'
+import { CallGates } from './gates/call-gates.ts'
+import { groupView, refuseUnlike } from './group-view.ts'
 import { PathClients } from './inner/path-clients.ts'
 import { createLegacySide } from './legacy/create.ts'
 import type { TokenSealer } from './legacy/session-id.ts'
@@ -43,6 +48,7 @@ import { Refusals } from './rpc/refusals.ts'
 import { OfflineGracePeriod } from './scope/offline-grace.ts'
 import { headersFor, NO_HEADERS } from './scope/passed-headers.ts'
 import { Principals, ScopeTable, toResolvedScope } from './scope/paths.ts'
+import { ItemForms } from './scope/selector.ts'
 import { Subscribers } from './scope/subscribers.ts'
 import { ToolSets } from './scope/tool-sets.ts'
 
@@ -71,6 +77,8 @@ interface McpDeps {
   /** By the names of their plugins. Default: none. */
   readonly filters?: () => ReadonlyMap<string, ContentFilter>
   readonly toolSets: () => ReadonlyMap<string, ToolSet>
+  /** Gates through which each tools/call goes. Default: none. */
+  readonly callGates?: () => ReadonlyMap<string, CallGate>
   /** Called once for each tools/call that ended, also where it reached no server; must not block. */
   readonly recordCall: (call: EndedCall) => void
   /** Called for each request of MCP clients that ended; methods that the hub does not know are `other`. Default: nothing is called. */
@@ -85,6 +93,7 @@ interface McpDeps {
   readonly now?: () => number
 }
 
+const NO_GATES: ReadonlyMap<string, CallGate> = new Map()
 /** Longest wait for the records of open sessions when the hub stops, in milliseconds. */
 const RECORDS_LAST_MS = 2_000
 
@@ -104,7 +113,7 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const toolSets = new ToolSets(deps.toolSets, log)
   const headersOf = (actor: UserActor, servers: readonly ServerRecord[]) =>
     headersFor(deps.registry.settings, actor, servers)
-  const scopeParts = { upstreams, offlineGrace, toolSets, now }
+  const scopeParts = { upstreams, offlineGrace, toolSets, now, itemForms: new ItemForms() }
   const scopes = new ScopeTable(deps.resolver, headersOf, scopeParts, scope => subscribers.inUse(scope))
   const tasks = new TaskTable(now)
   const base = {
@@ -188,7 +197,11 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     },
     async groupView(actor, group, servers) {
       await Promise.all(servers.map(({ id }) => upstreams.callerLists(id, actor.userId)))
-      return groupView(actor, toResolvedScope({ group, servers }, NO_HEADERS), upstreams, toolSets)
+      const resolved = toResolvedScope({ group, servers }, NO_HEADERS)
+      return groupView(actor, resolved, { upstreams, toolSets, seesWhole: seesWhole(deps.registry) })
+    },
+    checkGroup(group, servers) {
+      refuseUnlike(toResolvedScope({ group, servers }, NO_HEADERS), upstreams)
     },
     async drain(timeoutMs) {
       drained = true
@@ -222,6 +235,10 @@ function emitSessionEvents(sessions: SessionTable, bus: EventBus): void {
   )
 }
 
+function seesWhole({ shares }: Pick<Registry, 'shares'>) {
+  return (actor: UserActor, server: ServerRecord): boolean => includesRole(shares.roleOf(actor, server), 'see')
+}
+
 interface CallParts {
   readonly now: () => number
   readonly scopes: ScopeTable
@@ -237,6 +254,7 @@ function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table, filter
   const directCalls = new DirectCalls(deps.registry.servers, deps.bus)
   const forwarder = new Forwarder({
     upstreams: deps.upstreams,
+    seesWhole: seesWhole(deps.registry),
     filters,
     refresh: scope => (scope.path === '' ? directCalls.refresh(scope) : scopes.settle(scope)),
     sharedNotice: (serverId, sessionId, method, params) => fanout.notice(serverId, sessionId, method, params),
@@ -246,8 +264,9 @@ function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table, filter
   const extension = new ExtensionTasks(table, forwarder, deps.sealer, now)
   const tasks = new Tasks(table, forwarder, extension)
   const { middlewares, watch, recordCall } = deps
+  const gates = new CallGates(deps.callGates ?? (() => NO_GATES), deps.log)
   const router = new Router(
-    { forwarder, middlewares, watch, recordCall, now, refusals, tasks, tracer: deps.tracer },
+    { forwarder, middlewares, watch, recordCall, now, refusals, tasks, gates, tracer: deps.tracer },
     {
       ...listRoutes(new Pages(deps.sealer, deps.marks.make()), (scope, capabilities) =>
         fanout.settled(scope, capabilities),

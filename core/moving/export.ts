@@ -5,7 +5,7 @@ import { pointerToken } from '../domain/json/json-pointer.ts'
 import type { LongText } from '../domain/json/long-text.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
-import type { Registry } from '../registry/api.ts'
+import type { Registry, SharedKind } from '../registry/api.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretAt } from './export-form.ts'
 import { exportHash, jsonParts } from './json-pieces.ts'
@@ -13,7 +13,7 @@ import { OneAtATime } from './one-at-a-time.ts'
 import { sealWithPassphrase } from './passphrase.ts'
 
 /** The registries that an export reads. */
-export type ExportRegistry = Pick<Registry, 'servers' | 'groups' | 'settings'>
+export type ExportRegistry = Pick<Registry, 'servers' | 'groups' | 'shares' | 'settings'>
 
 /** The kinds that are exported beside those of the registry. */
 export type ExportRecords = ReturnType<MovingKinds>
@@ -55,6 +55,7 @@ async function exportOf(
     ...{ owner: actor.name, createdAt: new Date().toISOString() },
     servers,
     groups: await exportedGroups(registry, actor),
+    ...(await exportedShares(registry, actor)),
     settings: await exportedSettings(registry, actor),
     ...(await exportedOwned(records, actor, keep)),
     hostedKeys: await exportedKeys(registry, actor, keep),
@@ -88,6 +89,7 @@ async function exportedServers({ servers }: ExportRegistry, actor: UserActor, ke
 
 async function exportedGroups({ groups }: ExportRegistry, actor: UserActor): Promise<JsonObject> {
   const own = `${actor.name}~`
+  const plain = (ref: string): string => (ref.startsWith(own) ? ref.slice(own.length) : ref)
   const found: [string, JsonValue][] = []
   for (const { id } of byName(await groups.list(actor, { scope: 'mine' }))) {
     const record = await groups.byId(actor, id)
@@ -97,12 +99,34 @@ async function exportedGroups({ groups }: ExportRegistry, actor: UserActor): Pro
     // The importing user may have another name.
     const shown = members.map(member => {
       if (!isJsonObject(member) || typeof member.server !== 'string') return member
-      return { ...member, server: member.server.startsWith(own) ? member.server.slice(own.length) : member.server }
+      return { ...member, server: plain(member.server) }
     })
-    found.push([record.name, { ...body, members: shown }])
+    const { selector } = body
+    const selected = isJsonObject(selector) && isJsonObject(selector.members) ? Object.entries(selector.members) : []
+    const values = selected.map(([value, ref]) => [value, typeof ref === 'string' ? plain(ref) : ref])
+    const chosen = isJsonObject(selector) ? { selector: { ...selector, members: Object.fromEntries(values) } } : {}
+    found.push([record.name, { ...body, ...chosen, members: shown }])
     await nextTurn()
   }
   return Object.fromEntries(found)
+}
+
+/** With whom things are shared, for the reader: the users of another hub are others, so that no import shares anything. */
+async function exportedShares({ servers, groups, shares }: ExportRegistry, actor: UserActor): Promise<JsonObject> {
+  const of = async (kind: SharedKind, things: readonly { readonly name: string }[]) => {
+    const found: [string, JsonValue][] = []
+    for (const { name } of byName(things)) {
+      const given = await shares.list(actor, kind, `${actor.name}~${name}`)
+      if (given.length > 0) found.push([name, given.map(({ subject, role }) => ({ subject, role }))])
+      await nextTurn()
+    }
+    return found.length === 0 ? {} : { [`${kind}s`]: Object.fromEntries(found) }
+  }
+  const all = {
+    ...(await of('server', await servers.list(actor, { scope: 'mine' }))),
+    ...(await of('group', await groups.list(actor, { scope: 'mine' }))),
+  }
+  return Object.keys(all).length === 0 ? {} : { shares: all }
 }
 
 async function exportedSettings({ settings }: ExportRegistry, { userId }: UserActor): Promise<JsonObject> {

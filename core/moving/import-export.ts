@@ -1,8 +1,8 @@
 import { HubError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import type { ServerTemplates } from '../contract/points.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { validationError } from '../domain/validation-error.ts'
+import type { ServerTemplates } from '../features/templates.ts'
 import { isPluginKind, type RecordKind } from '../registry/record-kinds.ts'
 import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretPlace } from './export-form.ts'
 import type { ImportContent, ImportItem, MissingValue } from './import-items.ts'
@@ -48,7 +48,7 @@ export async function readExport(
       ),
       ...entriesOf(document.hostedKeys).flatMap(([name, value]) => keyItem(name, value, secrets)),
     ],
-    notCarried: ofOtherKinds(content, kinds),
+    notCarried: [...ofOtherKinds(content, kinds), ...sharesIn(content)],
     warnings: isWhole ? [] : ['The file was changed since it was exported'],
   }
 }
@@ -62,6 +62,18 @@ function ofOtherKinds(document: JsonObject, kinds: readonly RecordKind[]): Impor
     what: `records of the kind ${JSON.stringify(section.slice(0, 98))}`,
     instead: `Start the plugin ${JSON.stringify(section.split('.')[0]?.slice(0, 64))}, and import once more.`,
   }))
+}
+
+/** A user of the same name may be somebody else here: an import shares nothing. */
+function sharesIn({ shares }: JsonObject): ImportContent['notCarried'] {
+  if (!isJsonObject(shares)) return []
+  return [
+    {
+      pointer: '#/shares',
+      what: 'with whom the servers and groups were shared',
+      instead: 'Share them again, with users of this hub; what is shared here stays so.',
+    },
+  ]
 }
 
 type Secrets = Readonly<Record<string, string>>

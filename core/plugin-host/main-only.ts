@@ -5,6 +5,7 @@ import type {} from '../features/mod.ts'
 export const MAIN_ONLY_POINTS: readonly string[] = [
   'headerProvider',
   'credentialSource',
+  'callGate',
   'groupResolver',
   'tools',
   'toolRanker',
@@ -17,6 +18,7 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'bridge',
   'serverTemplates',
   'programSource',
+  'serverFields',
   'limitUse',
   'builtPage',
   'notificationChannel',

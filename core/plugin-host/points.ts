@@ -12,6 +12,7 @@ const HUB_POINTS = {
   headerProvider: true,
   credentialSource: true,
   mcpMiddleware: true,
+  callGate: true,
   groupResolver: true,
   tools: true,
   toolRanker: true,
@@ -29,6 +30,7 @@ const HUB_POINTS = {
   builtPage: true,
   serverTemplates: true,
   programSource: true,
+  serverFields: true,
   limitUse: true,
 } satisfies Partial<Record<keyof ExtensionPoints, true>>
 

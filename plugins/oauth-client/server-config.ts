@@ -1,6 +1,7 @@
-import { isJsonObject, type JsonObject } from 'patchbay/contract'
-import type { ClientMethod, GivenClient } from './clients.ts'
-import { texts } from './discovery.ts'
+import { isJsonObject, type JsonObject, type PluginContext } from 'patchbay/contract'
+import type { CredentialTarget } from 'patchbay/features'
+import { texts } from './discovery/discovery.ts'
+import type { ClientMethod, GivenClient } from './tokens/clients.ts'
 
 /** The `oauth` of a server. */
 export interface ServerOauth extends GivenClient {
@@ -16,10 +17,10 @@ export interface ServerOauth extends GivenClient {
 }
 
 /** The way to tokens: by a person's sign-in, by the hub as a client, or by the identity that a plugin has of a user. */
-export type ServerGrant = 'code' | 'client_credentials' | 'id_jag' | 'token_exchange' | 'jwt_bearer'
+export type ServerGrant = 'code' | 'device' | 'client_credentials' | 'id_jag' | 'token_exchange' | 'jwt_bearer'
 
 const GRANTS: readonly unknown[] = [
-  ...(['code', 'client_credentials', 'id_jag', 'token_exchange', 'jwt_bearer'] satisfies ServerGrant[]),
+  ...(['code', 'device', 'client_credentials', 'id_jag', 'token_exchange', 'jwt_bearer'] satisfies ServerGrant[]),
 ]
 
 /** The `oauth` of a server's configuration; undefined for a server without sign-in. */
@@ -40,12 +41,32 @@ export function serverOauth({ oauth }: JsonObject): ServerOauth | undefined {
   }
 }
 
+/** True when a person signs in; the other grants need nobody. */
+export function isByPerson({ grant }: Pick<ServerOauth, 'grant'>): boolean {
+  return grant === 'code' || grant === 'device'
+}
+
 function identityOf(identity: unknown): ServerOauth['identity'] {
   if (!isJsonObject(identity)) return undefined
   const issuer = textOf(identity.issuer)
   const clientId = textOf(identity.clientId)
   if (issuer === undefined) return undefined
   return { issuer, client: { clientId, clientSecret: textOf(identity.clientSecret) } }
+}
+
+/**
+ * Notes that people sign in at a server whose owner wants a credential of each caller: before that only the owner could. Where it
+ * cannot be noted, the owner signs in first.
+ */
+export async function markForCallers(
+  { people, registry, servers }: Pick<PluginContext<unknown>, 'people' | 'registry' | 'servers'>,
+  { id, ownerId, config }: CredentialTarget,
+): Promise<void> {
+  if (config.credentials !== 'caller' || config.oauth !== undefined) return
+  const owner = await people.actor(ownerId)
+  const record = owner && (await registry.server(owner, id))
+  if (!owner || !record) return
+  await servers.patch(owner, `${record.ownerName}~${record.name}`, { oauth: {} }).catch(() => undefined)
 }
 
 /** The address of a server; undefined for one without. */

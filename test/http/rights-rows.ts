@@ -212,6 +212,9 @@ export const HELD_ELSEWHERE: readonly string[] = [
 export const HARMLESS: readonly string[] = [
   'DELETE /api/oauth/grants/{id}',
   'DELETE /api/connections/{id}',
+  ...['servers', 'groups'].map(kind => `PUT /api/${kind}/{ref}/approvals`),
+  'POST /api/approvals/{id}',
+  ...['servers/{ref}', 'groups/{ref}', 'keys/{id}', 'grants/{id}'].map(path => `PUT /api/${path}/quota`),
   'PUT /api/servers/{ref}/guards',
   'PUT /api/groups/{ref}/guards',
   ...[
@@ -241,6 +244,11 @@ export const HARMLESS: readonly string[] = [
   'POST /api/monitoring/channels/{ref}/test',
   'DELETE /api/keys/{id}',
   'DELETE /api/servers/{ref}',
+  // sharing.test.ts tries what a share gives.
+  ...['servers', 'groups'].flatMap(things => {
+    const path = `/api/${things}/{ref}/shares`
+    return [`PUT ${path}`, `PUT ${path}/{subject}`, `DELETE ${path}/{subject}`]
+  }),
   'DELETE /api/groups/{ref}',
   'DELETE /api/groups/{ref}/members/{server}',
   'DELETE /api/bundles/{id}',

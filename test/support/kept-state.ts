@@ -5,8 +5,11 @@ import { join } from 'node:path'
 import type { Hub } from './hub.ts'
 import { descendants } from './processes.ts'
 
-/** Data written with every request, even a rejected one: audit, use of keys, sign-ins, open sessions, findings about upstreams. */
-const BESIDE = new Set(['audit', 'access_key.last_used_at', 'sign_in', 'client_session', 'server_era', 'server_asking'])
+/** Data written with every request, even a rejected one: audit, use of keys, sign-ins, open sessions, findings about upstreams, numbers of calls. */
+const BESIDE = new Set([
+  ...['audit', 'access_key.last_used_at', 'sign_in', 'client_session', 'server_era', 'server_asking'],
+  ...['plugin_quotas__usage', 'plugin_quotas__counter'],
+])
 
 /** State that a rejected request must not change: the settings file, every row of the store, the hub's children. */
 export interface KeptState {

@@ -162,6 +162,14 @@ const guardGrowths = [
 
 /** Bodies that get as far into a route as possible, by method and path as in the API document. */
 const OWN: Readonly<Record<string, readonly Growth[]>> = {
+  ...Object.fromEntries(
+    ['servers', 'groups'].map(things => [
+      `PUT /api/${things}/{ref}/shares`,
+      [growth('subjects', [20, 200], n => ({ shares: many(n, at => ({ subject: `user:u${at}`, role: 'use' })) }))],
+    ]),
+  ),
+  'POST /api/admin/teams': [growth('members', [100, 1_000], n => ({ name: 'made', members: many(n, at => `u${at}`) }))],
+  'PATCH /api/admin/teams/{name}': [growth('members', [100, 1_000], n => ({ members: many(n, at => `u${at}`) }))],
   'POST /api/servers': serverGrowths(LIMITS.serverBodyBytes),
   'POST /api/servers/test': serverGrowths(LIMITS.bodyBytes),
   'PUT /api/servers/{ref}': serverGrowths(LIMITS.bodyBytes),
@@ -248,6 +256,28 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
   'PUT /api/servers/{ref}/connections/me': [
     growth('many values', [50, 9_000], n => ({ values: Object.fromEntries(many(n, at => [`v${at}`, 'x'])) })),
     growth('a long value', [8_000, 900_000], n => ({ values: { key: 'x'.repeat(n) } })),
+  ],
+  ...Object.fromEntries(
+    ['servers', 'groups'].map(kind => [
+      `PUT /api/${kind}/{ref}/approvals`,
+      [
+        growth('many rules', [50, 9_000], n => ({ rules: many(n, () => ({ when: {} })) })),
+        growth('many arguments', [20, 9_000], n => ({
+          rules: [{ when: { arguments: Object.fromEntries(many(n, at => [`/a${at}`, { exists: true }])) } }],
+        })),
+      ],
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['admin/users/{name}', 'grants/{id}', 'groups/{ref}', 'keys/{id}'].map(path => [
+      `PUT /api/${path}/quota`,
+      [growth('other members', [50, 9_000], n => ({ quota: Object.fromEntries(many(n, at => [`m${at}`, 1])) }))],
+    ]),
+  ),
+  'PUT /api/servers/{ref}/quota': [
+    growth('many tools', [50, 9_000], n => ({
+      tools: Object.fromEntries(many(n, at => [`t${at}`, { perDay: 1 }])),
+    })),
   ],
   'PUT /api/servers/{ref}/guards': guardGrowths,
   'PUT /api/groups/{ref}/guards': guardGrowths,

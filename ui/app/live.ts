@@ -14,7 +14,7 @@ export interface LiveEvent {
 }
 
 /** Topics of the stream; `logs`, `metrics` and `calls` have a cost and are joined only while a page listens. */
-export type Topic = 'servers' | 'logs' | 'alerts' | 'metrics' | 'calls'
+export type Topic = 'servers' | 'logs' | 'alerts' | 'metrics' | 'calls' | 'plugins'
 
 /** State of the connection. */
 export type LiveState =

@@ -1,6 +1,7 @@
 import type { SessionBinding } from '../../connections/api.ts'
 import { within } from '../../connections/within.ts'
 import { HubError } from '../../contract/errors.ts'
+import type { JsonObject } from '../../contract/json.ts'
 import { everyCapability } from '../../domain/client-capabilities.ts'
 import { LATEST_LEGACY } from '../../domain/era.ts'
 import { canBeAsked } from '../../domain/session-scope.ts'
@@ -12,6 +13,17 @@ import type { Exchange } from './exchange.ts'
 const PROBE_WAIT_MS = 10_000
 /** Longest wait of a call for what another call of the same user finds out about its tool. */
 const TRIAL_WAIT_MS = 5_000
+
+/** Methods whose meaning depends on the members' lists. The lists themselves always wait for those. */
+const BY_LISTS: ReadonlySet<string> = new Set([
+  'tools/call',
+  'prompts/get',
+  'resources/read',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'completion/complete',
+  'logging/setLevel',
+])
 
 /** The capabilities of a client that supports everything. */
 export const EVERY_CAPABILITY = everyCapability(LATEST_LEGACY)
@@ -67,4 +79,20 @@ export function needsAsking(name: string): HubError {
   return new HubError('tool_not_found', `The tool "${name.slice(0, 64)}" is only for clients that can be asked`, {
     hint: 'Its server offers it to clients that declare what it asks: sampling, elicitation or roots.',
   })
+}
+
+/** True for a request that names something which may be in a list that no member has given yet. */
+export function dependsOnLists(
+  { method, capabilities }: Exchange,
+  scope: Scope,
+  params: JsonObject | undefined,
+): boolean {
+  if (!BY_LISTS.has(method)) return false
+  const name = params?.name
+  if (typeof name !== 'string') return true
+  const catalog = scope.catalogFor(capabilities)
+  return !(
+    (method === 'tools/call' && catalog.tools.has(name)) ||
+    (method === 'prompts/get' && catalog.prompts.has(name))
+  )
 }

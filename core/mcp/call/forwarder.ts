@@ -8,15 +8,15 @@ import type {
   Upstreams,
 } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
+import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { connectionKey } from '../../domain/session-scope.ts'
 import type { ContentFilter } from '../../features/filters.ts'
 import { filteredRequest, filtersOf } from '../filters/request-filter.ts'
 import { asHubError, isPlainObject } from '../rpc/rpc.ts'
 import { accessLost } from '../scope/access-lost.ts'
-import type { Target } from '../scope/merge.ts'
 import { exposeErrorUri, exposeUris, type OwnUri } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ScopeMember } from '../scope/scope-types.ts'
+import type { ScopeMember, Target } from '../scope/scope-types.ts'
 import { afterTrial, awaitProbe, placeCaller } from './asked-clients.ts'
 import type { HeldRecord } from './call-records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
@@ -36,8 +36,13 @@ export interface Routed {
   readonly held?: HeldRecord
 }
 
+/** True for a user with the role `see` for a server. */
+export type SeesWhole = (actor: UserActor, server: ServerRecord) => boolean
+
 interface ForwarderParts {
   readonly upstreams: Upstreams
+  /** True when the user has the role `see` for a server: it gets reasons of failures. */
+  readonly seesWhole: SeesWhole
   readonly filters: () => ReadonlyMap<string, ContentFilter>
   /** Resolves a scope again; it is gone afterwards if it resolves to nothing. Rejects when the store fails. */
   readonly refresh: (scope: Scope) => Promise<unknown>
@@ -110,14 +115,23 @@ export class Forwarder {
     reply: UpstreamReply,
     finish: (reply: UpstreamReply) => Outcome,
   ): Promise<Outcome> {
-    const { exchange, scope } = routed
+    try {
+      await this.settled(routed, target)
+    } catch (error) {
+      return finish(toFailed(error))
+    }
+    return finish(reply)
+  }
+
+  /** Resolves once the scope is up to date. Throws when the caller may not use the target any more, or that cannot be found out. */
+  async settled({ exchange, scope }: Routed, target: SentTo): Promise<void> {
     try {
       while (scope.stale && !scope.gone) await this.#parts.refresh(scope)
     } catch (error) {
       // Fails closed, with the store's own error if that was the cause.
-      if (!scope.gone) return finish(toFailed(error))
+      if (!scope.gone) throw error
     }
-    return scope.permits(exchange.method, target) ? finish(reply) : finish(toFailed(accessLost(scope, exchange.method)))
+    if (!scope.permits(exchange.method, target)) throw accessLost(scope, exchange.method)
   }
 
   /** Converts a reply: results and upstream errors unchanged, except for URIs with another form in this scope. */
@@ -140,7 +154,9 @@ export class Forwarder {
   }
 
   #failed(exchange: Exchange, { server }: ScopeMember, reply: Failed): Outcome {
-    const error = seenFailure(reply, exchange.actor, server, this.#parts.upstreams)
+    const { actor } = exchange
+    const reader = { userId: actor.userId, seesReason: this.#parts.seesWhole(actor, server) }
+    const error = seenFailure(reply, reader, server, this.#parts.upstreams)
     const visit = pageVisit(exchange, error, () => this.#parts.pageVisitId(exchange.session?.id, server.id))
     return visit ? { kind: 'error', error: visit } : { kind: 'failed', error }
   }

@@ -2,19 +2,19 @@ import type { UpstreamReply } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { McpMiddleware } from '../../contract/points.ts'
-import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import type { CallTracer } from '../../features/tracing.ts'
 import type { EndedCall } from '../../telemetry/calls/ended-call.ts'
+import type { CallGates } from '../gates/call-gates.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
-import type { Target } from '../scope/merge.ts'
 import { completionTarget, type OwnUri, resourceTarget } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ExchangeTarget } from '../scope/scope-types.ts'
+import type { ExchangeTarget, Target } from '../scope/scope-types.ts'
 import { signInAnswer } from '../scope/sign-ins.ts'
+import { completedBy, completedValue, type Selection, selection, withOthers } from '../selection/selection.ts'
 import { callAddedTool, innerCall, shortened } from './added-tools.ts'
-import { EVERY_CAPABILITY, needsAsking } from './asked-clients.ts'
+import { dependsOnLists } from './asked-clients.ts'
 import {
   answeredWith,
   type CalledGroup,
@@ -32,7 +32,8 @@ import { middlewareContext } from './middleware-context.ts'
 import { blockedBy, type CallEnd, outsideOf, withSkipped } from './middleware-records.ts'
 import { sentName, toolParams, traced, withoutNullArguments } from './sent-params.ts'
 import { withStructure } from './structured-result.ts'
-import { failureForModel } from './tool-failure.ts'
+import { approvalRequired, failureForModel, unknownName } from './tool-failure.ts'
+import { throughGates } from './tool-gates.ts'
 import { ViewCalls } from './view-calls.ts'
 
 /** A handler of a method outside the router: lists, and what outlasts one request. */
@@ -53,18 +54,9 @@ interface RouterParts {
   readonly refusals: Refusals
   readonly tasks: TaskCalls
   readonly tracer?: Pick<CallTracer, 'begin'> | undefined
+  readonly gates: CallGates
 }
 
-/** Methods whose meaning depends on the members' lists. The lists themselves always wait for those. */
-const BY_LISTS: ReadonlySet<string> = new Set([
-  'tools/call',
-  'prompts/get',
-  'resources/read',
-  'resources/subscribe',
-  'resources/unsubscribe',
-  'completion/complete',
-  'logging/setLevel',
-])
 const EMPTY: Outcome = { kind: 'result', resultText: '{}' }
 
 /** Resolves exposed names, sends requests, converts replies. One table of methods for all eras and transports. */
@@ -164,8 +156,7 @@ export class Router {
 
   /** The first lists of members, where a name in the parameters cannot be judged without them. */
   #reading({ exchange, scope }: Routed, params: JsonObject | undefined): Promise<unknown> | undefined {
-    const waits = BY_LISTS.has(exchange.method) && !isListed(scope, exchange, params)
-    return waits ? scope.ready(exchange.capabilities) : undefined
+    return dependsOnLists(exchange, scope, params) ? scope.ready(exchange.capabilities) : undefined
   }
 
   /** Waits for members' first lists before a name in them could be rejected as unknown. */
@@ -238,24 +229,52 @@ export class Router {
       this.#recordUnsent(routed, params, calledMs, answeredWith(answer, false))
       return answer
     }
-    const target =
-      scope.tool(name, exchange.capabilities) ?? (routed.inner ? undefined : this.#views.tool(exchange, scope, name))
-    // A tool set acts for a model.
-    if (!target || (routed.inner && target.item?.onlyFor)) throw this.#unknownName(routed, 'tool', name)
-    this.#views.opened(exchange, scope, target)
     const sentArguments = params?.arguments
     if (sentArguments !== undefined && sentArguments !== null && !isPlainObject(sentArguments))
       throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
-    const startedMs = this.#parts.now()
+    const chosen = this.#findTool(routed, name, params)
+    const { target } = chosen
+    this.#views.opened(exchange, scope, target)
     if (target.blocked) throw approvalRequired(name)
+    const sent = toolParams(chosen.params ?? {}, target)
+    if (!this.#parts.gates.any) return this.#sendCall(routed, chosen, params, sent)
+    return throughGates(this.#parts.gates, this.#parts.forwarder, {
+      ...{ routed, target, sent, params: chosen.params ?? {} },
+      find: () => this.#findTool(routed, name, params).target,
+      send: () => this.#sendCall(routed, chosen, params, sent),
+      again: () => this.#callTool(routed, params, calledMs),
+      denied: error => this.#recordUnsent(routed, params, calledMs, failedWith(error)),
+    })
+  }
+
+  /** The target of a call. Throws `tool_not_found`, and what `selection` throws. */
+  #findTool(routed: Routed, name: string, params: JsonObject | undefined): Selection {
+    const { exchange, scope } = routed
+    const target =
+      scope.tool(name, exchange.capabilities) ?? (routed.inner ? undefined : this.#views.tool(exchange, scope, name))
+    // A tool set acts for a model.
+    if (!target || (routed.inner && target.item?.onlyFor)) throw unknownName(this.#parts.refusals, routed, 'tool', name)
+    return selection(scope, name, target, params)
+  }
+
+  #sendCall(
+    routed: Routed,
+    chosen: Selection,
+    params: JsonObject | undefined,
+    shaped: JsonObject,
+  ): Outcome | Promise<Outcome> {
+    const { exchange, scope } = routed
+    const { target } = chosen
+    const startedMs = this.#parts.now()
     const trace = this.#parts.tracer?.begin({
       ...{ tool: target.original, server: target.member.server.name, group: scope.resolved.group.name },
       ...{ requestId: exchange.requestId, userId: exchange.actor.userId, meta: params?._meta },
     })
-    const sent = traced(toolParams(params ?? {}, target), trace)
+    const sent = traced(shaped, trace)
     const finish = (reply: UpstreamReply): Outcome => {
       const endedMs = this.#parts.now()
-      const outcome = withStructure(target, reply, this.#parts.forwarder.outcome(routed, target.member, reply))
+      const answered = withStructure(target, reply, this.#parts.forwarder.outcome(routed, target.member, reply))
+      const outcome = withOthers(scope, chosen, answered)
       trace?.end(callStatus(reply))
       // Not finished: the retry is recorded.
       if (outcome.kind === 'input_required') return outcome
@@ -272,25 +291,17 @@ export class Router {
     return this.#parts.tasks.call(routed, target, sent, finish)
   }
 
-  #unknownName({ exchange, scope }: Routed, kind: 'tool' | 'prompt', name: string): HubError {
-    const { tools, prompts } = scope.catalogFor(exchange.capabilities)
-    const known = kind === 'tool' ? [...tools].filter(([, { item }]) => !item?.onlyFor) : prompts
-    if (kind === 'tool' && scope.catalogFor(EVERY_CAPABILITY).tools.has(name)) return needsAsking(name)
-    const near = this.#parts.refusals.exhausted(exchange.actor.userId)
-      ? []
-      : suggestNames(
-          name,
-          Array.from(known, ([one]) => one),
-        )
-    return new HubError(`${kind}_not_found`, `There is no ${kind} "${name.slice(0, 64)}" here`, meantHint(near))
-  }
-
   #getPrompt(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const name = params?.name
     if (typeof name !== 'string') throw invalid('prompts/get needs "name", the name of a prompt')
-    const target = routed.scope.prompt(name)
-    if (!target) throw this.#unknownName(routed, 'prompt', name)
-    return this.#forwardPlain(routed, target, { ...withoutNullArguments(params ?? {}), name: sentName(target) })
+    const found = routed.scope.prompt(name)
+    if (!found) throw unknownName(this.#parts.refusals, routed, 'prompt', name)
+    const chosen = selection(routed.scope, name, found, params)
+    const sent = { ...withoutNullArguments(chosen.params ?? {}), name: sentName(chosen.target) }
+    return this.#parts.forwarder.forward(routed, chosen.target, sent, reply => {
+      const outcome = this.#parts.forwarder.outcome(routed, chosen.target.member, reply)
+      return this.#truncated(routed, chosen.target, withOthers(routed.scope, chosen, outcome))
+    })
   }
 
   #readResource(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
@@ -311,13 +322,16 @@ export class Router {
     }
   }
 
-  #complete(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+  #complete(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const ref = params?.ref
     if (!isPlainObject(ref)) throw invalid('completion/complete needs "ref", a prompt or a resource')
-    const { target, original } = completionTarget(routed.scope, ref)
+    const { target: found, original } = completionTarget(routed.scope, ref)
+    const completed = completedValue(found, params?.argument)
+    if (completed) return completed
+    const { target, context } = completedBy(found, params?.context)
     if (!memberHas(routed.scope.catalog.byServer.get(target.member.server.id), 'completions'))
       throw new HubError('method_not_found', `The server of this ${String(ref.type)} offers no completion`)
-    return this.#forwardPlain(routed, target, { ...params, ref: original })
+    return this.#forwardPlain(routed, target, { ...params, ref: original, ...(context ? { context } : {}) })
   }
 
   #forwardPlain(routed: Routed, target: Target, params: JsonObject, own?: OwnUri): Promise<Outcome> {
@@ -332,15 +346,4 @@ export class Router {
     if (resultLimitBytes === undefined || truncatedLater || outcome.kind !== 'result') return outcome
     return shortened(exchange, scope, target, outcome, resultLimitBytes)
   }
-}
-
-function isListed(scope: Scope, { method, capabilities }: Exchange, params: JsonObject | undefined): boolean {
-  const name = params?.name
-  if (typeof name !== 'string') return false
-  const catalog = scope.catalogFor(capabilities)
-  return (method === 'tools/call' && catalog.tools.has(name)) || (method === 'prompts/get' && catalog.prompts.has(name))
-}
-
-function approvalRequired(name: string): HubError {
-  return new HubError('approval_required', `The tool "${name}" changed, and waits for the approval of its owner`)
 }

@@ -1,6 +1,10 @@
-import type { ErrorCode, HubError } from '../../contract/errors.ts'
+import { type ErrorCode, HubError } from '../../contract/errors.ts'
+import { meantHint, suggestNames } from '../../domain/nearest.ts'
 import type { ServerFace } from '../../domain/session-scope.ts'
+import type { Refusals } from '../rpc/refusals.ts'
+import { EVERY_CAPABILITY, needsAsking } from './asked-clients.ts'
 import type { Exchange, Outcome } from './exchange.ts'
+import type { Routed } from './forwarder.ts'
 
 /** Failures that are failed tools at MCP servers too: the server answered, but with another address. */
 const OF_ALL_SERVERS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['redirect_blocked'])
@@ -41,4 +45,28 @@ export function failureForModel(
   const wait = retryAfterSeconds === undefined ? '' : ` Wait at least ${Math.ceil(retryAfterSeconds)} s.`
   const text = `${code}: ${message}. ${advice}${wait}`
   return { kind: 'result', resultText: JSON.stringify({ content: [{ type: 'text', text }], isError: true }) }
+}
+
+/** The error for a tool whose changed definition has not been approved. */
+export function approvalRequired(name: string): HubError {
+  return new HubError('approval_required', `The tool "${name}" changed, and waits for the approval of its owner`)
+}
+
+/** The error for a name that the scope does not have, with those that may have been meant. */
+export function unknownName(
+  refusals: Refusals,
+  { exchange, scope }: Routed,
+  kind: 'tool' | 'prompt',
+  name: string,
+): HubError {
+  const { tools, prompts } = scope.catalogFor(exchange.capabilities)
+  const known = kind === 'tool' ? [...tools].filter(([, { item }]) => !item?.onlyFor) : prompts
+  if (kind === 'tool' && scope.catalogFor(EVERY_CAPABILITY).tools.has(name)) return needsAsking(name)
+  const near = refusals.exhausted(exchange.actor.userId)
+    ? []
+    : suggestNames(
+        name,
+        Array.from(known, ([one]) => one),
+      )
+  return new HubError(`${kind}_not_found`, `There is no ${kind} "${name.slice(0, 64)}" here`, meantHint(near))
 }

@@ -102,6 +102,7 @@ export class UpstreamEventFanout {
       bus.on('group.created', () => this.#registryChanged(scope => scope.resolved.kind === 'server')),
       bus.on('group.updated', ({ data }) => this.#groupChanged(data.groupId)),
       bus.on('group.removed', ({ data }) => this.#groupChanged(data.groupId)),
+      bus.on('share.changed', ({ ownerId }) => this.#registryChanged(({ actor }) => actor.userId === ownerId)),
       bus.on('user.updated', () => this.#registryChanged(() => true)),
       bus.on('user.removed', () => this.#registryChanged(() => true)),
       bus.on('settings.updated', ({ data }) => {

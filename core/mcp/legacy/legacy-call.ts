@@ -19,6 +19,7 @@ import {
   rpcError,
 } from '../rpc/rpc.ts'
 import type { ExchangeTarget } from '../scope/scope-types.ts'
+import { isThrottled } from './post-response.ts'
 import type { Session } from './session.ts'
 import type { SessionStream } from './session-streams.ts'
 
@@ -28,7 +29,8 @@ export interface CallReply {
   readonly broken: boolean
   /** The stream on which the response will be written; undefined while it can still be plain JSON. */
   readonly carrier: SessionStream | undefined
-  answer(text: JsonText): void
+  /** `throttled`: the error in the text, where it is one that has a status of HTTP too. */
+  answer(text: JsonText, throttled?: HubError): void
   /** The call was cancelled, so it gets no response. */
   withoutAnswer(): void
   /** Sends a notification or a request of the hub before the response. */
@@ -131,9 +133,13 @@ export class LegacyCall implements Exchange {
     session.load.bytes.give(this.#weight)
     if (outcome.kind === 'result') this.#answer(outcome.resultText)
     else if (outcome.kind === 'error') this.#reply.answer(errorMessage(this.#id, outcome.error))
-    else if (outcome.kind === 'failed')
-      this.#reply.answer(errorMessage(this.#id, rpcError(outcome.error, this.requestId)))
-    else this.#reply.withoutAnswer()
+    else if (outcome.kind === 'failed') {
+      const { error } = outcome
+      this.#reply.answer(
+        errorMessage(this.#id, rpcError(error, this.requestId)),
+        isThrottled(error) ? error : undefined,
+      )
+    } else this.#reply.withoutAnswer()
     session.streams.callsChanged()
   }
 

@@ -1,3 +1,4 @@
+import type { HubError } from '../../contract/errors.ts'
 import type { ByteAccount } from '../../domain/byte-account.ts'
 import { arrayText, type JsonText, LongText, partsOf, weightOfText } from '../../domain/json/long-text.ts'
 import { SECURITY_HEADERS } from '../../request/headers.ts'
@@ -16,6 +17,17 @@ const OK = { headers: JSON_HEADERS }
 
 function shortResponse(text: string, status: number): Response {
   return new Response(text, status === 200 ? OK : { status, headers: JSON_HEADERS })
+}
+
+/** True for the refusal of a plugin that its caller may repeat later, which has its HTTP status where no part of the answer was sent. */
+export function isThrottled({ own, status }: HubError): boolean {
+  return own !== undefined && status === 429
+}
+
+/** A JSON-RPC error with the status 429. */
+export function throttledResponse(text: JsonText, { retryAfter = 1 }: HubError, account: ByteAccount): Response {
+  const { headers, body, status } = heldJsonResponse(text, account, 429)
+  return new Response(body, { status, headers: { ...Object.fromEntries(headers), 'retry-after': String(retryAfter) } })
 }
 
 /** A JSON response. A long text is charged to the account until the client has read it. */
@@ -93,14 +105,15 @@ export class PostResponse implements SilentReply {
     return this.#stream
   }
 
-  /** Takes the response to one of the requests. */
-  answer(text: JsonText): void {
+  /** Takes the response to one of the requests. `throttled`: the error in it, which is also the POST's own if nothing was sent. */
+  answer(text: JsonText, throttled?: HubError): void {
     if (this.#done) return
     this.#left -= 1
     if (this.#stream) this.#session.streams.send(this.#stream, text)
     else if (!this.#batch) {
+      const { bytes } = this.#session.load
       this.#finish()
-      this.#resolve(heldJsonResponse(text, this.#session.load.bytes))
+      this.#resolve(throttled ? throttledResponse(text, throttled, bytes) : heldJsonResponse(text, bytes))
       return
     } else {
       this.#texts ??= []

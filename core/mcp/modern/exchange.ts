@@ -72,7 +72,6 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
   target?: ExchangeTarget
   /** The capabilities in the client's last POST. */
   capabilities: JsonObject
-  serverId = ''
   /** It ended with a request for something that the client does elsewhere; its retry is sent as a new request. */
   runAgain = false
   parkedSinceMs: number | undefined
@@ -118,6 +117,11 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     if (envelope.progressToken !== undefined) this.progress = progress => this.#progress(progress)
     this.notify = (name, body) => this.#notify(name, body)
     this.ask = (name, body, signal) => this.#ask(name, body, signal)
+  }
+
+  /** The server to which it goes; empty while that is not known. */
+  get serverId(): string {
+    return this.target?.member.server.id ?? ''
   }
 
   get cancel(): (reason?: string) => void {
@@ -228,9 +232,8 @@ export class ModernExchange implements Exchange, Parkable, LeaseHolder, Answerin
     member: ScopeMember,
     tool?: string,
   ): SessionBinding | undefined | Promise<SessionBinding | undefined> {
-    this.serverId = member.server.id
     const state = this.#input?.state
-    if (state && state.serverId !== this.serverId)
+    if (state && state.serverId !== member.server.id)
       throw new HubError('request_state_invalid', 'The requestState is of another server than the one that answers now')
     // A middleware may send a request twice.
     this.#lease?.release()

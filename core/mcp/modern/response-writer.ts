@@ -3,6 +3,7 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { freeText, type JsonText, weightOfText } from '../../domain/json/long-text.ts'
 import type { Outcome } from '../call/exchange.ts'
+import { isThrottled } from '../legacy/post-response.ts'
 import { asHubError, errorMessage, isPlainObject, parseExact, resultMessage } from '../rpc/rpc.ts'
 import { modernError, modernRefusal, statusOf } from './errors.ts'
 import type { ModernExchange } from './exchange.ts'
@@ -111,7 +112,7 @@ export class ModernResponseWriter {
 
   #refuse({ requestId, uri }: ModernExchange, post: ModernResponse, error: HubError): void {
     const written = modernRefusal(error, requestId, uri)
-    post.answer(errorMessage(post.id, written), statusOf(written))
+    post.answer(errorMessage(post.id, written), statusOf(written), isThrottled(error) ? error : undefined)
   }
 }
 

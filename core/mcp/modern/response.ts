@@ -1,7 +1,7 @@
 import type { HubError } from '../../contract/errors.ts'
 import type { JsonText } from '../../domain/json/long-text.ts'
 import { HELD_BYTES } from '../../request/held-body.ts'
-import { heldJsonResponse, type ReplyHost, type SilentReply } from '../legacy/post-response.ts'
+import { heldJsonResponse, type ReplyHost, type SilentReply, throttledResponse } from '../legacy/post-response.ts'
 import { acceptsJsonAlone } from '../legacy/request-headers.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import type { UserLoad } from '../legacy/session.ts'
@@ -83,12 +83,13 @@ export class ModernResponse implements SilentReply {
     this.#connection?.message(text)
   }
 
-  /** Sends the response and ends. `status` is used if nothing was sent before. */
-  answer(text: JsonText, status: number): void {
+  /** Sends the response and ends. `status` is used if nothing was sent before, as is that of `throttled`, the error in the text. */
+  answer(text: JsonText, status: number, throttled?: HubError): void {
     if (this.#done) return
     this.#finish()
     if (!this.#connection) {
-      this.#resolve(heldJsonResponse(text, this.#load.bytes, status))
+      const { bytes } = this.#load
+      this.#resolve(throttled ? throttledResponse(text, throttled, bytes) : heldJsonResponse(text, bytes, status))
       return
     }
     this.#connection.message(text)

@@ -5,7 +5,7 @@ import { LIST_METHODS, LISTS, listOfMethod } from '../../domain/mcp-methods.ts'
 import type { Outcome, RequestEnded } from '../call/exchange.ts'
 import type { Router } from '../call/router.ts'
 import type { UpstreamLevels } from '../changes/upstream-levels.ts'
-import { heldJsonResponse } from '../legacy/post-response.ts'
+import { heldJsonResponse, isThrottled } from '../legacy/post-response.ts'
 import { checkGetAccept } from '../legacy/request-headers.ts'
 import type { ScopedRequest } from '../legacy/scoped-request.ts'
 import type { UserLoad } from '../legacy/session.ts'
@@ -293,7 +293,9 @@ export class ModernWire {
   #refused(error: unknown, { requestId, uri }: ModernExchange): Outcome {
     if (!(error instanceof HubError))
       this.#parts.log.error('An MCP request failed inside the hub', { requestId, error: String(error) })
-    return { kind: 'error', error: modernRefusal(asHubError(error), requestId, uri) }
+    const refusal = asHubError(error)
+    if (isThrottled(refusal)) return { kind: 'failed', error: refusal }
+    return { kind: 'error', error: modernRefusal(refusal, requestId, uri) }
   }
 }
 

@@ -68,6 +68,11 @@ describe('the command line on the hub’s own machine', () => {
 
     expect((await hub.run(['servers', 'stop', 'ada~mine'])).code).toBe(0)
     expect((await hub.run(['servers', 'list', '--state', 'offline'])).stdout).toContain('ada~mine')
+    const tagged = ['servers', 'add', 'tagged', '--disabled', '--tag', 'eu', '--url', 'https://never.example/mcp']
+    expect((await hub.run(tagged)).code).toBe(0)
+    const listed = (await hub.run(['servers', 'list', '--tag', 'EU'])).stdout
+    expect([listed.includes('ada~tagged'), listed.includes('ada~mine')]).toEqual([true, false])
+    expect((await hub.run(['servers', 'remove', 'tagged'])).code).toBe(0)
     expect((await hub.run(['servers', 'remove', 'mine'])).code).toBe(0)
     const gone = await hub.run(['servers', 'show', 'mine'])
     expect([gone.code, gone.stderr.split(':')[1]]).toEqual([1, ' server_not_found'])
@@ -88,6 +93,15 @@ describe('the command line on the hub’s own machine', () => {
       members: [{ server: 'ada~sample' }],
     })
     expect((await hub.run(['groups', 'list'])).stdout).toContain('ada~both')
+    const about = ['--tag', 'eu', '--tag', 'Crm', '--instructions', 'Ask first.', '--selector', 'region', 'a=sample']
+    expect((await hub.run(['groups', 'create', 'tagged', ...about])).code).toBe(0)
+    expect(await json(['groups', 'show', 'tagged'])).toMatchObject({
+      ...{ tags: ['eu', 'Crm'], instructions: { text: 'Ask first.', members: 'beside' } },
+      selector: { argument: 'region', members: { a: 'ada~sample' } },
+    })
+    const listed = (await hub.run(['groups', 'list', '--tag', 'crm'])).stdout
+    expect([listed.includes('ada~tagged'), listed.includes('ada~both')]).toEqual([true, false])
+    expect((await hub.run(['groups', 'remove', 'tagged'])).code).toBe(0)
     expect((await hub.run(['groups', 'remove', 'both'])).code).toBe(0)
   })
 

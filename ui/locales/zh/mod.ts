@@ -1,3 +1,8 @@
+import { bundles } from '../../../plugins/bundles/console/words.zh.ts'
+import { market } from '../../../plugins/market/console/words.zh.ts'
+import { connections } from '../../../plugins/oauth-client/console/words.zh.ts'
+import { apps } from '../../../plugins/oauth-server/console/words.zh.ts'
+import { factors } from '../../../plugins/sign-in/console/words.zh.ts'
 import { addServer } from './add-server.ts'
 import { alerts } from './alerts.ts'
 import { assistant } from './assistant.ts'
@@ -11,15 +16,13 @@ import { group } from './group.ts'
 import { groups } from './groups.ts'
 import { guards } from './guards.ts'
 import { logs } from './logs.ts'
-import { market } from './market.ts'
 import { monitoring } from './monitoring.ts'
 import { patchBay } from './patch-bay.ts'
-import { apps } from './people/apps.ts'
-import { connections } from './people/connections.ts'
-import { factors } from './people/factors.ts'
+import { approvals } from './people/approvals.ts'
 import { keys } from './people/keys.ts'
 import { setup } from './people/setup.ts'
 import { signIn } from './people/sign-in.ts'
+import { usage } from './people/usage.ts'
 import { users } from './people/users.ts'
 import { plugins } from './plugins.ts'
 import { reference } from './reference.ts'
@@ -35,9 +38,12 @@ export const templates: Record<string, string> = {
   ...apps,
   ...assistant,
   ...audit,
+  ...bundles,
   ...chart,
   ...common,
+  ...approvals,
   ...connections,
+  ...usage,
   ...dashboard,
   ...editor,
   ...factors,

@@ -1,0 +1,124 @@
+import { HubError } from '../../contract/errors.ts'
+import type { PluginLogger } from '../../contract/plugin.ts'
+import type { CallGate, Decision, GatedCall, GatedEnd } from '../../features/gates.ts'
+import { type Asking, ask } from './question.ts'
+
+/** Most questions of one gate about one call; a gate that asks more often fails. */
+const MOST_QUESTIONS = 10_000
+/** Tool or arguments are others than those that the gates have seen. */
+const CHANGED = Symbol('changed')
+const NOT_SENT: GatedEnd = { sent: false, sentAgain: false, failed: true, resultCharacters: 0 }
+
+/** A call on its way through the gates. */
+export interface GatedRun<Outcome> {
+  readonly call: GatedCall
+  readonly exchange: Asking
+  /** Aborts `call.signal`. */
+  readonly abort: AbortController
+  /** Resolves with false when tool or arguments are others than those of the call. Throws when the caller may not use it any more. */
+  recheck(): Promise<boolean>
+  /** Sends the call. */
+  send(): Outcome | Promise<Outcome>
+  /** The call from its beginning, where it is another one by now. */
+  again(): Outcome | Promise<Outcome>
+  denied(error: HubError): Outcome
+  readonly cancelled: Outcome
+  endOf(outcome: Outcome): GatedEnd
+}
+
+/** The gates of plugins, through which each tools/call goes before it is sent. */
+export class CallGates {
+  readonly #gates: () => ReadonlyMap<string, CallGate>
+  readonly #log: PluginLogger
+
+  constructor(gates: () => ReadonlyMap<string, CallGate>, log: PluginLogger) {
+    this.#gates = gates
+    this.#log = log
+  }
+
+  /** True when some gate has to be asked. */
+  get any(): boolean {
+    for (const { active } of this.#gates().values()) if (active !== false) return true
+    return false
+  }
+
+  /** Runs the call through all gates, then sends it. Throws what a gate throws. */
+  async through<Outcome>(run: GatedRun<Outcome>): Promise<Outcome> {
+    const outcome = await this.#attempt(run)
+    return outcome === CHANGED ? run.again() : outcome
+  }
+
+  async #attempt<Outcome>(run: GatedRun<Outcome>): Promise<Outcome | typeof CHANGED> {
+    const { call, exchange, abort } = run
+    const passed: CallGate[] = []
+    let end = NOT_SENT
+    // A caller that has left before is noticed here.
+    exchange.cancel = () => abort.abort()
+    try {
+      const verdict = await this.#verdict(run, passed)
+      if (call.signal.aborted) return run.cancelled
+      if (verdict instanceof HubError) return run.denied(verdict)
+      if (verdict === CHANGED) return CHANGED
+      const outcome = await run.send()
+      end = run.endOf(outcome)
+      return outcome
+    } catch (error) {
+      if (call.signal.aborted) return run.cancelled
+      throw error
+    } finally {
+      for (const gate of passed) this.#ended(gate, call, end)
+    }
+  }
+
+  /** Asks one gate after the other; `passed` gets those that let the call pass. */
+  async #verdict<Outcome>(run: GatedRun<Outcome>, passed: CallGate[]): Promise<'pass' | typeof CHANGED | HubError> {
+    const gates = [...this.#gates().values()]
+      .filter(({ active }) => active !== false)
+      .sort((one, other) => (one.order ?? 0) - (other.order ?? 0))
+    let waited = false
+    for (const gate of gates) {
+      const decision = gate.decide(run.call)
+      if (decision instanceof Promise) waited = true
+      const settled = await this.#settled(decision, run)
+      if (settled === 'pass') passed.push(gate)
+      if (settled !== 'pass' || run.call.signal.aborted) return settled
+    }
+    return waited && !(await run.recheck()) ? CHANGED : 'pass'
+  }
+
+  /** Asks the client as often as the gate wants to. */
+  async #settled<Outcome>(
+    first: Decision | Promise<Decision>,
+    { call, exchange }: GatedRun<Outcome>,
+  ): Promise<'pass' | HubError> {
+    let decision = first instanceof Promise ? await whileWaited(first, call.signal) : first
+    for (let asked = 0; typeof decision === 'object' && 'elicitation' in decision; asked += 1) {
+      if (asked === MOST_QUESTIONS) throw new HubError('internal', 'A gate asks the client without an end')
+      const { elicitation, signal } = decision
+      const answer = await ask(exchange, elicitation, signal ? AbortSignal.any([call.signal, signal]) : call.signal)
+      decision = await whileWaited(Promise.resolve(decision.answered(answer)), call.signal)
+    }
+    return decision === 'pass' ? decision : decision.denied
+  }
+
+  #ended(gate: CallGate, call: GatedCall, end: GatedEnd): void {
+    try {
+      gate.ended?.(call, end)
+    } catch (error) {
+      this.#log.error('A gate failed at the end of a call', { requestId: call.requestId, error: String(error) })
+    }
+  }
+}
+
+/** The decision, or an error as soon as the caller has left, whether the gate heeds the signal or not. */
+async function whileWaited(decision: Promise<Decision>, signal: AbortSignal): Promise<Decision> {
+  if (signal.aborted) return decision
+  const left = Promise.withResolvers<never>()
+  const leave = () => left.reject(new HubError('connection_lost', 'The caller left before its call was sent'))
+  signal.addEventListener('abort', leave, { once: true })
+  try {
+    return await Promise.race([decision, left.promise])
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}

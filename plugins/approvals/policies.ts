@@ -1,0 +1,88 @@
+import type { PluginTables } from 'patchbay/contract'
+import type { GatedCall } from 'patchbay/features'
+import { type Ask, type Policy, verdictOf } from './rules.ts'
+import type { ApprovalTables, PolicyRow } from './tables.ts'
+
+/** A decision that is wanted, and the user who has to give it. */
+export interface WantedAsk extends Ask {
+  readonly deciderId: string
+}
+
+/** What all rules together say of a call. */
+export type Judgement = 'allow' | 'deny' | readonly WantedAsk[]
+
+/** The rules of the hub, of groups and of servers, in memory. */
+export class Policies {
+  readonly #tables: PluginTables<ApprovalTables>
+  readonly #system: Policy | undefined
+  readonly #policies = new Map<string, Policy>()
+
+  constructor(tables: PluginTables<ApprovalTables>, system: Policy | undefined) {
+    this.#tables = tables
+    this.#system = system?.rules.length ? system : undefined
+  }
+
+  async load(): Promise<void> {
+    const rows = await this.#tables.read(db => db.selectFrom('policy').selectAll().execute())
+    for (const { id, policy } of rows) this.#policies.set(id, JSON.parse(policy))
+  }
+
+  get any(): boolean {
+    return this.#system !== undefined || this.#policies.size > 0
+  }
+
+  get(id: string): Policy | undefined {
+    return this.#policies.get(id)
+  }
+
+  async set(row: Omit<PolicyRow, 'policy'>, policy: Policy): Promise<void> {
+    const isEmpty = policy.rules.length === 0
+    await this.#tables.write(async db => {
+      await db.deleteFrom('policy').where('id', '=', row.id).execute()
+      if (!isEmpty)
+        await db
+          .insertInto('policy')
+          .values({ ...row, policy: JSON.stringify(policy) })
+          .execute()
+    })
+    if (isEmpty) this.#policies.delete(row.id)
+    else this.#policies.set(row.id, policy)
+  }
+
+  forget(id: string): void {
+    this.#policies.delete(id)
+  }
+
+  /** The strictest of the hub's, the group's and the server's first rules that fit. All users who have to be asked must agree. */
+  of(call: GatedCall): Judgement {
+    const { group, server, actor } = call
+    const places = [
+      { policy: this.#system, ownerId: server.ownerId },
+      { policy: group && this.#policies.get(`group:${group.id}`), ownerId: group?.ownerId ?? server.ownerId },
+      { policy: this.#policies.get(`server:${server.id}`), ownerId: server.ownerId },
+    ]
+    const wanted = new Map<string, WantedAsk>()
+    for (const { policy, ownerId } of places) {
+      const verdict = policy && verdictOf(policy, call)
+      if (verdict === 'deny') return 'deny'
+      if (!verdict || verdict === 'allow') continue
+      const deciderId = verdict.who === 'caller' ? actor.userId : ownerId
+      const key = `${verdict.who} ${deciderId}`
+      const other = wanted.get(key)
+      wanted.set(key, { ...(other ? stricter(other, verdict) : verdict), deciderId })
+    }
+    return wanted.size === 0 ? 'allow' : [...wanted.values()]
+  }
+}
+
+/** Two rules that ask the same user want one decision, in the narrower form of both. */
+function stricter(one: Ask, other: Ask): Ask {
+  const by = one.by.filter(way => other.by.includes(way))
+  return {
+    who: one.who,
+    by: by.length > 0 ? by : ['console'],
+    timeoutMs: Math.min(one.timeoutMs, other.timeoutMs),
+    rememberMs: Math.min(one.rememberMs, other.rememberMs),
+    rule: `${one.rule}\n${other.rule}`,
+  }
+}

@@ -1,0 +1,54 @@
+import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
+import { z } from 'zod'
+import type { Policies } from './policies.ts'
+import { type Policy, policySchema } from './rules.ts'
+
+const ref = z.object({ ref: z.string().max(512) })
+const then = 'then'
+const example = {
+  rules: [
+    { when: { tools: ['send_*'], arguments: { '/amount': { gt: 100 } } }, [then]: 'ask', who: 'owner' },
+    { when: { destructive: true }, [then]: 'ask', who: 'caller', by: ['elicitation', 'console'], remember: '1h' },
+  ],
+}
+const NONE: Policy = { rules: [] }
+
+/** Adds the routes of rules. */
+export function addPolicyRoutes(context: PluginContext<unknown>, policies: Policies): void {
+  const { routes, servers, groups } = context
+
+  async function owned(actor: UserActor, kind: 'servers' | 'groups', name: string) {
+    const found = await (kind === 'servers' ? servers : groups).find(actor, name)
+    if (found.ownerId !== actor.userId && actor.role !== 'admin')
+      throw new HubError('not_owner', `The owner of "${found.name}" sets its rules`)
+    return found
+  }
+
+  for (const kind of ['servers', 'groups'] as const) {
+    const thing = kind === 'servers' ? 'server' : 'group'
+    const path = `/api/${kind}/{ref}/approvals`
+    const answers = { 200: { description: 'The rules', schema: policySchema, example } }
+
+    routes.add({
+      ...{ method: 'GET', path, whole: true, access: 'user', tag: 'approvals', params: ref, answers },
+      summary: `Rules by which calls of a ${thing} wait for a person, for its owner`,
+      async handle({ actor, params }) {
+        const { id } = await owned(actor, kind, params.ref)
+        return { body: policies.get(`${thing}:${id}`) ?? NONE }
+      },
+    })
+
+    routes.add({
+      ...{ method: 'PUT', path, whole: true, access: 'user', tag: 'approvals', params: ref, answers },
+      summary: `Set the rules by which calls of a ${thing} wait for a person; the first one that fits holds`,
+      body: policySchema,
+      audit: thing,
+      async handle({ actor, params, body }) {
+        const { id } = await owned(actor, kind, params.ref)
+        const place = thing === 'server' ? { server_id: id, group_id: null } : { server_id: null, group_id: id }
+        await policies.set({ id: `${thing}:${id}`, ...place }, body)
+        return { body }
+      },
+    })
+  }
+}

@@ -1,0 +1,154 @@
+import type { PluginContext, UserActor } from 'patchbay/contract'
+import { z } from 'zod'
+import type { ApprovalRequest, Requests } from './requests.ts'
+import type { ApprovalStore } from './store.ts'
+import type { ApprovalRow } from './tables.ts'
+
+const TAG = 'approvals'
+const STATES = ['pending', 'approved', 'denied', 'expired'] as const
+const id = z.object({ id: z.string().max(64) })
+const approval = z.object({
+  id: z.string(),
+  server: z.string().meta({ description: 'Its owner and name, or its id where you may not see it' }),
+  tool: z.string(),
+  arguments: z.record(z.string(), z.unknown()).optional().meta({
+    description: 'Without what looks like a secret, at most 8 KiB; absent once the request was decided',
+  }),
+  caller: z.string(),
+  client: z.string(),
+  count: z.number().meta({ description: 'Equal calls that wait; a yes is for one of them' }),
+  createdAt: z.string(),
+  expiresAt: z.string(),
+  state: z.enum(STATES),
+  decidedBy: z.string().optional(),
+  decidedAt: z.string().optional(),
+  note: z.string().optional(),
+  mayDecide: z.boolean().meta({ description: 'True while it waits for you; an access key cannot decide' }),
+  rememberSeconds: z.number().optional().meta({
+    description: 'Time for which you may allow the same call again without a question',
+  }),
+})
+const example = {
+  ...{ id: '5f0c…', server: 'ada~mail', tool: 'send_mail', arguments: { to: 'bo@example.com', amount: 120 } },
+  ...{ caller: 'bo', client: 'claude-code', count: 1, createdAt: '2026-11-29T10:00:00.000Z' },
+  ...{ expiresAt: '2026-11-29T10:10:00.000Z', state: 'pending', mayDecide: true },
+} as const
+
+/** Adds the routes of requests. */
+export function addRoutes(context: PluginContext<unknown>, requests: Requests, store: ApprovalStore): void {
+  const { routes, people, registry, audit } = context
+
+  routes.add({
+    ...{ method: 'GET', path: '/api/approvals', whole: true, access: 'user', tag: TAG },
+    summary: 'Calls that wait for a decision of yours or that you made, and those that were decided',
+    query: z.object({ state: z.enum(STATES).optional() }),
+    answers: {
+      200: {
+        description: 'The newest first, at most 200',
+        schema: z.object({ items: z.array(approval) }),
+        example: { items: [example] },
+      },
+    },
+    async handle({ actor, query: { state } }) {
+      const rows = await store.list(actor.userId, state, false)
+      return { body: { items: await Promise.all(rows.map(row => shown(row, actor))) } }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'GET', path: '/api/approvals/{id}', whole: true, access: 'user', tag: TAG },
+    summary: 'One request',
+    params: id,
+    answers: {
+      200: { description: 'The request', schema: approval, example },
+      404: { description: 'approval_not_found' },
+    },
+    async handle({ actor, params }) {
+      return { body: await shown(await found(actor, params.id), actor) }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'POST', path: '/api/approvals/{id}', whole: true, access: 'user', tag: TAG },
+    summary: 'Allow or deny a call; a yes is for one call within ten minutes',
+    params: id,
+    body: z.object({
+      decision: z.enum(['approve', 'deny']),
+      remember: z.boolean().optional().meta({
+        description: 'Allow the same call, with the same arguments, for as long as the rule permits',
+      }),
+      note: z.string().max(500).optional(),
+    }),
+    answers: {
+      200: {
+        description: 'The request',
+        schema: approval,
+        example: { ...example, state: 'approved', mayDecide: false },
+      },
+      403: { description: 'approval_foreign: somebody else decides, or the credential is an access key' },
+      404: { description: 'approval_not_found' },
+      409: { description: 'approval_decided' },
+    },
+    async handle({ actor, params, body: { decision, remember = false, note }, requestId, clientAddress }) {
+      const row = await found(actor, params.id)
+      if (!decides(actor, row)) throw context.error('approval_foreign', 'Another user decides this request')
+      // An agent has the keys of its user, and would allow its own calls.
+      if (actor.credential.kind !== 'session')
+        throw context.error('approval_foreign', 'A request is decided with a sign-in, and not with an access key')
+      const request = requests.byId(row.id)
+      const state = decision === 'approve' ? 'approved' : 'denied'
+      if (!request || !requests.decide(request, { state, by: actor.name, remember, note }))
+        throw context.error(
+          'approval_decided',
+          `The request was decided before: it is ${(await found(actor, row.id)).state}`,
+        )
+      const detail = { tool: row.tool, approval: row.id, by: 'console', remember }
+      audit(actor, decision, request.asked.server, actor.userId, { detail, request: { requestId, clientAddress } })
+      return { body: await shown(await found(actor, row.id), actor) }
+    },
+  })
+
+  async function found(actor: UserActor, requestId: string): Promise<ApprovalRow> {
+    const row = await store.byId(requestId)
+    if (!row || (row.user_id !== actor.userId && !decides(actor, row)))
+      throw context.error('approval_not_found', `There is no request ${JSON.stringify(requestId)} of yours`)
+    return row
+  }
+
+  async function shown(row: ApprovalRow, actor: UserActor) {
+    const request: ApprovalRequest | undefined = requests.byId(row.id)
+    const [server, caller] = await Promise.all([registry.server(actor, row.server_id), people.byId(row.user_id)])
+    return {
+      ...{ id: row.id, server: server ? `${server.ownerName}~${server.name}` : row.server_id, tool: row.tool },
+      ...{ caller: caller?.name ?? '', client: row.client, count: request?.count ?? row.count },
+      ...{ createdAt: row.created_at, expiresAt: row.expires_at, state: row.state },
+      ...decisionOf(row),
+      ...waitingOf(request, decides(actor, row)),
+    }
+  }
+}
+
+function decisionOf({ decided_by, decided_at, note }: ApprovalRow) {
+  return {
+    ...(decided_by === null ? {} : { decidedBy: decided_by }),
+    ...(decided_at === null ? {} : { decidedAt: decided_at }),
+    ...(note === null ? {} : { note }),
+  }
+}
+
+/** Members of a request that waits; those who decide see the arguments, and callers their own. */
+function waitingOf(request: ApprovalRequest | undefined, isDecider: boolean) {
+  if (!request) return { mayDecide: false }
+  const { ask, shown } = request.asked
+  const mayRead = isDecider || ask.who === 'caller'
+  return {
+    mayDecide: isDecider,
+    ...(mayRead ? { arguments: shown } : {}),
+    ...(isDecider && ask.rememberMs > 0 ? { rememberSeconds: ask.rememberMs / 1_000 } : {}),
+  }
+}
+
+/** The one whom the rule names decides; administrators do so for owners. */
+function decides({ userId, role }: UserActor, { decider_id, who }: ApprovalRow): boolean {
+  return decider_id === userId || (role === 'admin' && who === 'owner')
+}

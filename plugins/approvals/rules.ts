@@ -1,0 +1,187 @@
+import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import type { GatedCall } from 'patchbay/features'
+import { canonical, valueAt } from 'patchbay/plugin-kit'
+import { z } from 'zod'
+import { matches } from './glob.ts'
+
+const MOST_RULES = 50
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000 } as const
+/** Time for a decision where a rule names none. */
+const USUAL_TIMEOUT = '10m'
+
+const glob = z.string().min(1).max(128)
+const globs = z.array(glob).min(1).max(50)
+const scalar = z.union([z.string().max(1_024), z.number(), z.boolean(), z.null()])
+const duration = z.string().regex(/^[1-9]\d{0,4}[smh]$/)
+
+const condition = z
+  .strictObject({
+    eq: scalar.optional(),
+    in: z.array(scalar).min(1).max(50).optional(),
+    gt: z.number().optional(),
+    gte: z.number().optional(),
+    lt: z.number().optional(),
+    lte: z.number().optional(),
+    contains: z.string().min(1).max(256).optional(),
+    prefix: z.string().min(1).max(256).optional(),
+    exists: z.boolean().optional(),
+  })
+  .meta({ description: 'All of its members must hold. A value that is missing fits `exists: false` alone.' })
+
+const when = z.strictObject({
+  tools: globs.optional().meta({ description: 'Names of tools as their server has them; `*` is any text' }),
+  readOnly: z.boolean().optional(),
+  destructive: z.boolean().optional(),
+  idempotent: z.boolean().optional(),
+  openWorld: z.boolean().optional(),
+  arguments: z
+    .record(z.string().regex(/^(?:\/.{0,255})?$/), condition)
+    .refine(given => Object.keys(given).length <= 20)
+    .optional()
+    .meta({ description: 'Conditions by JSON Pointer, such as `/amount`' }),
+  callers: globs.optional().meta({ description: 'Names of users' }),
+  clients: globs.optional().meta({ description: 'Names that clients give themselves' }),
+})
+
+const rule = z.strictObject({
+  when: when.default({}),
+  // biome-ignore lint/suspicious/noThenProperty: the word of rules
+  then: z.enum(['allow', 'ask', 'deny']),
+  who: z.enum(['caller', 'owner']).optional().meta({ description: 'Who decides; by default the owner' }),
+  by: z
+    .array(z.enum(['elicitation', 'console']))
+    .min(1)
+    .max(2)
+    .optional()
+    .meta({ description: 'Ways to decide; by default the console. An agent may answer an elicitation by itself.' }),
+  timeout: duration.optional().meta({ description: 'Time for a decision, 1 s to 24 h: `10m`. Then the answer is no.' }),
+  remember: duration.optional().meta({
+    description: 'Longest time for which the one who decides may allow the same call again without a question',
+  }),
+})
+
+/** The rules of one place. */
+export const policySchema = z.strictObject({
+  rules: z.array(rule).max(MOST_RULES),
+  trustAnnotations: z
+    .boolean()
+    .optional()
+    .meta({
+      title: 'Trust annotations',
+      description: 'Rules that allow calls may rely on what servers say of their tools.',
+      'x-zh': { title: '信任注解', description: '允许调用的规则可以依据服务器对其工具的说明。' },
+    }),
+})
+
+export type Policy = Readonly<z.infer<typeof policySchema>>
+export type Rule = Policy['rules'][number]
+type When = Rule['when']
+type Condition = z.infer<typeof condition>
+
+/** A rule that wants a decision. `rule`: its text, so that a decision is for this form of the rule alone. */
+export interface Ask {
+  readonly who: 'caller' | 'owner'
+  readonly by: readonly ('elicitation' | 'console')[]
+  readonly timeoutMs: number
+  /** 0: a decision is for one call. */
+  readonly rememberMs: number
+  readonly rule: string
+}
+
+export type Verdict = 'allow' | 'deny' | Ask
+
+/** What the first rule that fits says; undefined: none does. */
+export function verdictOf({ rules, trustAnnotations = false }: Policy, call: GatedCall): Verdict | undefined {
+  const found = rules.find(one => {
+    if (one.then === 'allow' && !trustAnnotations && relies(one.when)) return false
+    return fits(one.when, call, one.then === 'allow')
+  })
+  if (!found) return undefined
+  if (found.then !== 'ask') return found.then
+  const { who = 'owner', by = ['console'], timeout = USUAL_TIMEOUT, remember } = found
+  return {
+    ...{ who, by, rule: JSON.stringify(found) },
+    timeoutMs: clamped(timeout),
+    rememberMs: remember === undefined ? 0 : clamped(remember),
+  }
+}
+
+function clamped(text: string): number {
+  return Math.min(Math.max(msOf(text), 1_000), 86_400_000)
+}
+
+/** Milliseconds of `90s`, `10m`, `1h`. */
+function msOf(text: string): number {
+  return Number.parseInt(text, 10) * UNITS_MS[text.at(-1) as keyof typeof UNITS_MS]
+}
+
+/** True for conditions about annotations, which are claims of the server. */
+function relies({ readOnly, destructive, idempotent, openWorld }: When): boolean {
+  return [readOnly, destructive, idempotent, openWorld].some(one => one !== undefined)
+}
+
+/** `strict`: a value that can be read in several ways does not fit; otherwise, it does. */
+function fits(wanted: When, { tool, arguments: given, actor, client }: GatedCall, strict: boolean): boolean {
+  const { tools, callers, clients, arguments: conditions = {} } = wanted
+  if (tools && !tools.some(one => matches(one, tool.name))) return false
+  if (callers && !callers.some(one => matches(one, actor.name))) return false
+  if (clients && !clients.some(one => matches(one, client.name ?? ''))) return false
+  if (relies(wanted) && !fitsAnnotations(wanted, tool.annotations)) return false
+  return Object.entries(conditions).every(([pointer, one]) => holds(one, valueAt(given, pointer), strict))
+}
+
+/** Annotations that are missing have the defaults of MCP. */
+function fitsAnnotations({ readOnly, destructive, idempotent, openWorld }: When, annotations: JsonObject): boolean {
+  const isReadOnly = annotations.readOnlyHint === true
+  const known = {
+    readOnly: isReadOnly,
+    destructive: !isReadOnly && annotations.destructiveHint !== false,
+    idempotent: annotations.idempotentHint === true,
+    openWorld: annotations.openWorldHint !== false,
+  }
+  const wanted = { readOnly, destructive, idempotent, openWorld }
+  return (Object.keys(known) as (keyof typeof known)[]).every(name => (wanted[name] ?? known[name]) === known[name])
+}
+
+function holds(wanted: Condition, value: JsonValue | undefined, strict: boolean): boolean {
+  const { eq, in: list, exists, contains, prefix, ...bounds } = wanted
+  if (exists !== undefined && exists !== (value !== undefined)) return false
+  if (value === undefined) return exists === false
+  if (eq !== undefined && !isSame(eq, value)) return false
+  if (list && !list.some(one => isSame(one, value))) return false
+  if (contains !== undefined && !includes(value, contains)) return false
+  if (prefix !== undefined && !(typeof value === 'string' && value.startsWith(prefix))) return false
+  return withinBounds(bounds, value, strict)
+}
+
+type Bounds = Pick<Condition, 'gt' | 'gte' | 'lt' | 'lte'>
+
+function withinBounds({ gt, gte, lt, lte }: Bounds, value: JsonValue, strict: boolean): boolean {
+  if ([gt, gte, lt, lte].every(one => one === undefined)) return true
+  const number = strict && typeof value === 'string' ? undefined : numberOf(value)
+  // A server may read it as any number.
+  if (number === undefined) return !strict
+  return (
+    (gt === undefined || number > gt) &&
+    (gte === undefined || number >= gte) &&
+    (lt === undefined || number < lt) &&
+    (lte === undefined || number <= lte)
+  )
+}
+
+/** Numbers that a double cannot hold as they were written are objects with their text. */
+function numberOf(value: JsonValue): number | undefined {
+  if (typeof value === 'number') return value
+  const text = typeof value === 'string' ? value.trim() : isJsonObject(value) ? JSON.stringify(value) : ''
+  return text !== '' && Number.isFinite(Number(text)) ? Number(text) : undefined
+}
+
+function isSame(one: JsonValue, other: JsonValue): boolean {
+  if (typeof one === 'number' && typeof other === 'object') return numberOf(other) === one
+  return canonical(one) === canonical(other)
+}
+
+function includes(value: JsonValue, part: string): boolean {
+  if (typeof value === 'string') return value.includes(part)
+  return Array.isArray(value) && value.some(one => one === part)
+}

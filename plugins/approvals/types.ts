@@ -1,0 +1,16 @@
+/** The state of a request. `expired`: nobody decided in time, or the hub was started again. */
+export type ApprovalState = 'pending' | 'approved' | 'denied' | 'expired'
+
+declare module 'patchbay/contract' {
+  interface ErrorCodes {
+    approval_denied: never
+    approval_pending: { approvalUrl: string }
+    approval_decided: never
+    approval_not_found: never
+    approval_foreign: never
+  }
+  interface PluginEvents {
+    'approvals.requested': { approvalId: string; server: string; tool: string; caller: string }
+    'approvals.decided': { approvalId: string; server: string; tool: string; state: ApprovalState }
+  }
+}

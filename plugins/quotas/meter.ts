@@ -1,0 +1,124 @@
+import type { Quota } from './quota.ts'
+
+/** Seconds of a minute, each with a count of its own, so that the last 60 s are known at any moment. */
+const SLOTS = 60
+const SECOND_MS = 1_000
+const DAY_MS = 86_400_000
+
+/** A limit that is reached, and the seconds after which the call may succeed. */
+export interface Reached {
+  readonly code: 'quota_rate' | 'quota_day' | 'quota_at_once' | 'quota_tokens'
+  readonly limit: number
+  readonly retryAfterSeconds: number
+}
+
+/** Numbers of one day, as they are stored. */
+export interface DayNumbers {
+  readonly day: string
+  readonly calls: number
+  readonly tokens: number
+}
+
+/** The day in UTC. */
+export function dayOf(nowMs: number): string {
+  return new Date(nowMs).toISOString().slice(0, 10)
+}
+
+/** What one thing with a quota has used. */
+export class Meter {
+  readonly #slots = new Uint32Array(SLOTS)
+  #second = 0
+  #minute = 0
+  #day: string
+  #calls: number
+  #tokens: number
+  atOnce = 0
+  /** Something of the day's numbers is not stored yet. */
+  dirty = false
+  /** Quotas of the day for which their owner was notified that they are nearly used up. */
+  readonly noticed = new Set<string>()
+
+  constructor({ day, calls, tokens }: DayNumbers) {
+    this.#day = day
+    this.#calls = calls
+    this.#tokens = tokens
+  }
+
+  /** The first limit that this call would exceed. */
+  reached(quota: Quota, nowMs: number): Reached | undefined {
+    this.#move(nowMs)
+    const { perMinute, perDay, atOnce, resultTokensPerDay } = quota
+    const tomorrow = Math.ceil((DAY_MS - (nowMs % DAY_MS)) / SECOND_MS)
+    if (perDay !== undefined && this.#calls >= perDay)
+      return { code: 'quota_day', limit: perDay, retryAfterSeconds: tomorrow }
+    if (resultTokensPerDay !== undefined && this.#tokens >= resultTokensPerDay)
+      return { code: 'quota_tokens', limit: resultTokensPerDay, retryAfterSeconds: tomorrow }
+    if (perMinute !== undefined && this.#minute >= perMinute)
+      return { code: 'quota_rate', limit: perMinute, retryAfterSeconds: this.#secondsUntilBelow(perMinute) }
+    if (atOnce !== undefined && this.atOnce >= atOnce)
+      return { code: 'quota_at_once', limit: atOnce, retryAfterSeconds: 1 }
+    return undefined
+  }
+
+  begin(nowMs: number): void {
+    this.#move(nowMs)
+    this.#slots[this.#second % SLOTS] = (this.#slots[this.#second % SLOTS] ?? 0) + 1
+    this.#minute += 1
+    this.#calls += 1
+    this.atOnce += 1
+    this.dirty = true
+  }
+
+  /** `begunMs`: the time given to `begin`. A call that was not sent does not count. */
+  end(begunMs: number, nowMs: number, sent: boolean, tokens: number): void {
+    this.#move(nowMs)
+    this.atOnce -= 1
+    this.dirty = true
+    if (sent) {
+      this.#tokens += tokens
+      return
+    }
+    if (dayOf(begunMs) === this.#day) this.#calls -= 1
+    const second = Math.floor(begunMs / SECOND_MS)
+    const slot = second % SLOTS
+    if (this.#second - second >= SLOTS || (this.#slots[slot] ?? 0) === 0) return
+    this.#slots[slot] = (this.#slots[slot] ?? 0) - 1
+    this.#minute -= 1
+  }
+
+  used(nowMs: number): Record<keyof Quota, number> {
+    this.#move(nowMs)
+    return { perMinute: this.#minute, perDay: this.#calls, atOnce: this.atOnce, resultTokensPerDay: this.#tokens }
+  }
+
+  get numbers(): DayNumbers {
+    return { day: this.#day, calls: this.#calls, tokens: this.#tokens }
+  }
+
+  /** Forgets what is older than a minute, and the day before. A clock that goes back changes nothing. */
+  #move(nowMs: number): void {
+    const second = Math.floor(nowMs / SECOND_MS)
+    if (second <= this.#second) return
+    for (let next = Math.max(this.#second + 1, second - SLOTS + 1); next <= second; next += 1) {
+      this.#minute -= this.#slots[next % SLOTS] ?? 0
+      this.#slots[next % SLOTS] = 0
+    }
+    this.#second = second
+    const day = dayOf(nowMs)
+    if (day <= this.#day) return
+    this.#day = day
+    this.#calls = 0
+    this.#tokens = 0
+    this.noticed.clear()
+    this.dirty = true
+  }
+
+  #secondsUntilBelow(most: number): number {
+    let left = this.#minute
+    for (let age = SLOTS - 1; age > 0; age -= 1) {
+      left -= this.#slots[(this.#second - age + SLOTS) % SLOTS] ?? 0
+      if (left < most) return SLOTS - age
+    }
+    return SLOTS
+  }
+}

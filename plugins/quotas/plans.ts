@@ -1,0 +1,146 @@
+import type { PluginTables } from 'patchbay/contract'
+import { type DayNumbers, dayOf, Meter } from './meter.ts'
+import { isEmpty, type Plan, type Quota } from './quota.ts'
+import type { PlanRow, QuotaTables } from './tables.ts'
+import type { QuotaKind } from './types.ts'
+
+/** A thing with a quota, and what it has used. */
+export interface Metered {
+  readonly plan: Plan
+  readonly meter: Meter
+}
+
+/** Quotas of the plugin's block, which every user has who has none of an administrator. */
+export interface Defaults {
+  readonly system?: Quota | undefined
+  readonly users?: Quota | undefined
+}
+
+/** All quotas, in memory, with the numbers of the present day. */
+export class Plans {
+  readonly #tables: PluginTables<QuotaTables>
+  readonly #defaults: Defaults
+  readonly #plans = new Map<string, Metered>()
+  /** Meters of users by the default quota, and numbers of things whose quota is not loaded. */
+  readonly #users = new Map<string, Metered>()
+  #stored = new Map<string, DayNumbers>()
+
+  constructor(tables: PluginTables<QuotaTables>, defaults: Defaults) {
+    this.#tables = tables
+    this.#defaults = defaults
+  }
+
+  /** Reads the quotas and the numbers of this day. */
+  async load(): Promise<void> {
+    const day = dayOf(Date.now())
+    const [plans, counters] = await this.#tables.read(async db => [
+      await db.selectFrom('plan').selectAll().execute(),
+      await db.selectFrom('counter').selectAll().where('day', '=', day).execute(),
+    ])
+    this.#stored = new Map(counters.map(({ id, ...numbers }) => [id, numbers]))
+    for (const { id, kind, quota } of plans)
+      this.#plans.set(id, { plan: { subject: id, kind, quota: JSON.parse(quota) }, meter: this.#meter(id) })
+    const { system } = this.#defaults
+    if (system && !isEmpty(system))
+      this.#plans.set('system', {
+        plan: { subject: 'system', kind: 'system', quota: system },
+        meter: this.#meter('system'),
+      })
+  }
+
+  get(subject: string): Metered | undefined {
+    return this.#plans.get(subject)
+  }
+
+  /** The quota of a user: an administrator's, or the default. */
+  ofUser(userId: string): Metered | undefined {
+    const subject = `user:${userId}`
+    const { users } = this.#defaults
+    const own = this.#plans.get(subject)
+    if (own || !users || isEmpty(users)) return own
+    const known = this.#users.get(subject)
+    if (known) return known
+    const made = { plan: { subject, kind: 'user' as const, quota: users }, meter: this.#meter(subject) }
+    this.#users.set(subject, made)
+    return made
+  }
+
+  /** The quotas that a query of the table finds. */
+  async rows(
+    where: Partial<Pick<PlanRow, 'user_id' | 'server_id' | 'group_id' | 'kind'>>,
+  ): Promise<readonly PlanRow[]> {
+    return this.#tables.read(db => {
+      let query = db.selectFrom('plan').selectAll()
+      for (const column of ['user_id', 'server_id', 'group_id', 'kind'] as const) {
+        const value = where[column]
+        if (value !== undefined && value !== null) query = query.where(column, '=', value)
+      }
+      return query.orderBy('id').execute()
+    })
+  }
+
+  /** Sets a quota, or removes it. `used`: what the thing has used today, where it had no quota. */
+  async set(row: Omit<PlanRow, 'quota'>, quota: Quota | null, used: Omit<DayNumbers, 'day'>): Promise<void> {
+    const { id, kind } = row
+    const removed = quota === null || isEmpty(quota)
+    await this.#tables.write(async db => {
+      await db.deleteFrom('plan').where('id', '=', id).execute()
+      if (!removed)
+        await db
+          .insertInto('plan')
+          .values({ ...row, quota: JSON.stringify(quota) })
+          .execute()
+    })
+    const former = this.#plans.get(id) ?? this.#users.get(id)
+    this.#users.delete(id)
+    if (removed) this.#plans.delete(id)
+    else {
+      const meter = former?.meter ?? new Meter({ day: dayOf(Date.now()), ...used })
+      meter.dirty = true
+      this.#plans.set(id, { plan: { subject: id, kind, quota }, meter })
+    }
+  }
+
+  /** Forgets the quotas of a thing that is gone. */
+  forget(kind: QuotaKind, id: string): void {
+    this.#plans.delete(`${kind}:${id}`)
+    this.#users.delete(`${kind}:${id}`)
+    if (kind !== 'server') return
+    for (const subject of this.#plans.keys()) if (subject.startsWith(`tool:${id}:`)) this.#plans.delete(subject)
+  }
+
+  /** Writes the numbers that have changed. */
+  async write(): Promise<void> {
+    const changed = [...this.#plans.values(), ...this.#users.values()].filter(({ meter }) => meter.dirty)
+    if (changed.length === 0) return
+    const rows = changed.map(({ plan: { subject: id }, meter }) => ({ id, ...meter.numbers }))
+    for (const { meter } of changed) meter.dirty = false
+    try {
+      await this.#tables.write(async db => {
+        for (const { id, ...numbers } of rows) {
+          const [updated] = await db.updateTable('counter').set(numbers).where('id', '=', id).execute()
+          if (Number(updated?.numUpdatedRows ?? 0) === 0)
+            await db
+              .insertInto('counter')
+              .values({ id, ...numbers })
+              .execute()
+        }
+      })
+    } catch (error) {
+      for (const { meter } of changed) meter.dirty = true
+      throw error
+    }
+  }
+
+  /** Deletes numbers of earlier days. */
+  async prune(): Promise<void> {
+    const day = dayOf(Date.now())
+    await this.#tables.write(db => db.deleteFrom('counter').where('day', '<', day).execute())
+    for (const [subject, { meter }] of this.#users)
+      if (meter.atOnce === 0 && meter.numbers.day < day) this.#users.delete(subject)
+  }
+
+  #meter(subject: string): Meter {
+    return new Meter(this.#stored.get(subject) ?? { day: dayOf(Date.now()), calls: 0, tokens: 0 })
+  }
+}

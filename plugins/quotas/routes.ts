@@ -1,0 +1,244 @@
+import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
+import type {} from 'patchbay/features'
+import { z } from 'zod'
+import type { LIMITS } from './errors.ts'
+import { dayOf } from './meter.ts'
+import type { Metered, Plans } from './plans.ts'
+import { grantSubject, isEmpty, type Quota, quotaSchema, toolSubject } from './quota.ts'
+import type { PlanRow } from './tables.ts'
+import type { Usage, UsageOf } from './usage.ts'
+
+const TAG = 'quotas'
+const ref = z.object({ ref: z.string().max(512) })
+const user = z.object({ name: z.string().max(256) })
+const id = z.object({ id: z.string().min(1).max(64) })
+const nullable = quotaSchema.nullable().meta({ description: 'null: no quota' })
+const body = z.object({ quota: nullable })
+const toolQuotas = z.record(z.string().min(1).max(256), quotaSchema)
+const serverBody = z.object({
+  quota: nullable.optional().meta({ description: 'null: no quota; absent: unchanged' }),
+  tools: toolQuotas.optional().meta({ description: 'By the names of the server; absent: unchanged' }),
+})
+const used = z.object({ perMinute: z.number(), perDay: z.number(), atOnce: z.number(), resultTokensPerDay: z.number() })
+const answer = z.object({ quota: quotaSchema.nullable(), used: used.optional() })
+const example = {
+  quota: { perMinute: 60, perDay: 1_000 },
+  used: { perMinute: 2, perDay: 410, atOnce: 1, resultTokensPerDay: 52_300 },
+}
+
+/** Adds the routes by which quotas are read and set. */
+export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, usage: Usage): void {
+  const { routes, servers, groups, people } = context
+  const limits = context.limits as typeof LIMITS
+
+  /** The server, for its owner and administrators. */
+  async function ownServer(actor: UserActor, name: string) {
+    const found = await servers.find(actor, name)
+    if (found.ownerId !== actor.userId && actor.role !== 'admin')
+      throw new HubError('not_owner', `The owner of "${found.name}" sets its quotas`)
+    return found
+  }
+
+  async function ownGroup(actor: UserActor, name: string) {
+    const found = await groups.find(actor, name)
+    if (found.ownerId !== actor.userId && actor.role !== 'admin')
+      throw new HubError('not_owner', `The owner of "${found.name}" sets its quotas`)
+    return found
+  }
+
+  async function ownKey(actor: UserActor, keyId: string): Promise<void> {
+    if (!(await people.keys(actor)).some(({ id }) => id === keyId))
+      throw new HubError('key_not_found', `You have no access key ${JSON.stringify(keyId)}`)
+  }
+
+  /** Sets the quota of a thing, which counts what was used today where that is known. */
+  async function set(row: Omit<PlanRow, 'quota'>, quota: Quota | null, of?: Omit<UsageOf, 'by' | 'since'>) {
+    const today = dayOf(Date.now())
+    const [sum] = of && !plans.get(row.id) ? await usage.sums({ ...of, by: 'day', since: today }) : []
+    await plans.set(row, quota, { calls: sum?.calls ?? 0, tokens: sum?.result_tokens ?? 0 })
+    return { body: shown(plans.get(row.id)) }
+  }
+
+  async function requireRoom(rows: Pick<PlanRow, 'user_id'>, subject: string): Promise<void> {
+    const known = (await plans.rows(rows)).filter(({ kind, id }) => kind !== 'user' && id !== subject)
+    if (known.length < limits.quotasPerUser) return
+    const message = `You have set ${known.length} quotas for keys and clients, at most ${limits.quotasPerUser}`
+    throw context.error('quota_plans', message)
+  }
+
+  routes.add({
+    ...{ method: 'GET', path: '/api/servers/{ref}/quota', whole: true, access: 'user', tag: TAG },
+    summary: 'Quotas of a server and its tools, for its owner',
+    params: ref,
+    answers: {
+      200: {
+        description: 'The quotas, and what is used',
+        schema: answer.extend({ tools: z.record(z.string(), answer) }),
+        example: { ...example, tools: { send_mail: { quota: { perDay: 20 }, used: { ...example.used, perDay: 3 } } } },
+      },
+    },
+    async handle({ actor, params }) {
+      return { body: await shownServer((await ownServer(actor, params.ref)).id) }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'PUT', path: '/api/servers/{ref}/quota', whole: true, access: 'user', tag: TAG },
+    summary: 'Set quotas of a server and its tools; they hold for all callers together',
+    params: ref,
+    body: serverBody,
+    answers: {
+      200: {
+        description: 'The quotas, and what is used',
+        schema: answer.extend({ tools: z.record(z.string(), answer) }),
+        example: { ...example, tools: {} },
+      },
+      409: { description: 'quota_plans: too many tools with a quota' },
+    },
+    audit: 'server',
+    async handle({ actor, params, body: { quota, tools } }) {
+      const { id: serverId } = await ownServer(actor, params.ref)
+      const { toolQuotasPerServer: most } = limits
+      const count = Object.keys(tools ?? {}).length
+      if (count > most) throw context.error('quota_plans', `${count} tools have a quota, at most ${most} may`)
+      const base = { user_id: null, server_id: serverId, group_id: null }
+      if (quota !== undefined) await set({ ...base, id: `server:${serverId}`, kind: 'server' }, quota, { serverId })
+      if (tools) await setTools(serverId, tools)
+      return { body: await shownServer(serverId) }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'GET', path: '/api/groups/{ref}/quota', whole: true, access: 'user', tag: TAG },
+    summary: 'Quota of a group, for its owner',
+    params: ref,
+    answers: { 200: { description: 'The quota, and what is used', schema: answer, example } },
+    async handle({ actor, params }) {
+      const { id: groupId } = await ownGroup(actor, params.ref)
+      return { body: shown(plans.get(`group:${groupId}`)) }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'PUT', path: '/api/groups/{ref}/quota', whole: true, access: 'user', tag: TAG },
+    summary: 'Set the quota of calls at the address of a group',
+    params: ref,
+    body,
+    answers: { 200: { description: 'The quota, and what is used', schema: answer, example } },
+    audit: 'group',
+    async handle({ actor, params, body: { quota } }) {
+      const { id: groupId } = await ownGroup(actor, params.ref)
+      return set({ id: `group:${groupId}`, kind: 'group', user_id: null, server_id: null, group_id: groupId }, quota)
+    },
+  })
+
+  routes.add({
+    ...{ method: 'GET', path: '/api/keys/{id}/quota', whole: true, access: 'user', tag: TAG },
+    summary: 'Quota of one of your access keys',
+    params: id,
+    answers: { 200: { description: 'The quota, and what is used', schema: answer, example } },
+    async handle({ actor, params }) {
+      await ownKey(actor, params.id)
+      return { body: shown(plans.get(`key:${params.id}`)) }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'PUT', path: '/api/keys/{id}/quota', whole: true, access: 'user', tag: TAG },
+    summary: 'Set the quota of one of your access keys',
+    params: id,
+    body,
+    answers: {
+      200: { description: 'The quota, and what is used', schema: answer, example },
+      409: { description: 'quota_plans' },
+    },
+    audit: 'key',
+    async handle({ actor, params, body: { quota } }) {
+      await ownKey(actor, params.id)
+      const row = {
+        id: `key:${params.id}`,
+        kind: 'key',
+        user_id: actor.userId,
+        server_id: null,
+        group_id: null,
+      } as const
+      await requireRoom(row, row.id)
+      return set(row, quota, { userId: actor.userId, keyId: params.id })
+    },
+  })
+
+  routes.add({
+    ...{ method: 'GET', path: '/api/grants/{id}/quota', whole: true, access: 'user', tag: TAG },
+    summary: 'Quota of a client that you have agreed to',
+    params: id,
+    answers: { 200: { description: 'The quota, and what is used', schema: answer, example } },
+    async handle({ actor, params }) {
+      return { body: shown(plans.get(grantSubject(actor.userId, params.id))) }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'PUT', path: '/api/grants/{id}/quota', whole: true, access: 'user', tag: TAG },
+    summary: 'Set the quota of a client that you have agreed to, by the id of what you agreed to',
+    params: id,
+    body,
+    answers: {
+      200: { description: 'The quota, and what is used', schema: answer, example },
+      409: { description: 'quota_plans' },
+    },
+    audit: 'grant',
+    async handle({ actor, params, body: { quota } }) {
+      const subject = grantSubject(actor.userId, params.id)
+      const row = { id: subject, kind: 'grant', user_id: actor.userId, server_id: null, group_id: null } as const
+      await requireRoom(row, subject)
+      return set(row, quota, { userId: actor.userId, keyId: `grant:${params.id}` })
+    },
+  })
+
+  routes.add({
+    ...{ method: 'GET', path: '/api/admin/users/{name}/quota', whole: true, access: 'admin', tag: TAG },
+    summary: 'Quota of a user',
+    params: user,
+    answers: { 200: { description: 'The quota, and what is used', schema: answer, example } },
+    async handle({ actor, params }) {
+      return { body: shown(plans.ofUser((await people.byName(actor, params.name)).id)) }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'PUT', path: '/api/admin/users/{name}/quota', whole: true, access: 'admin', tag: TAG },
+    summary: 'Set the quota of a user, in place of the one that all users have',
+    params: user,
+    body,
+    answers: { 200: { description: 'The quota, and what is used', schema: answer, example } },
+    audit: 'user',
+    async handle({ actor, params, body: { quota } }) {
+      const { id: userId } = await people.byName(actor, params.name)
+      const row = { id: `user:${userId}`, kind: 'user', user_id: userId, server_id: null, group_id: null } as const
+      await set(row, quota, { userId })
+      return { body: shown(plans.ofUser(userId)) }
+    },
+  })
+
+  /** Sets the quotas of all tools of a server; those of others are removed. */
+  async function setTools(serverId: string, tools: Readonly<Record<string, Quota>>): Promise<void> {
+    const base = { kind: 'tool', user_id: null, server_id: serverId, group_id: null } as const
+    const wanted = new Map(Object.entries(tools).map(([tool, one]) => [toolSubject(serverId, tool), { tool, one }]))
+    for (const { id: subject } of await plans.rows({ server_id: serverId, kind: 'tool' }))
+      if (!wanted.has(subject)) await plans.set({ ...base, id: subject }, null, { calls: 0, tokens: 0 })
+    for (const [subject, { tool, one }] of wanted) await set({ ...base, id: subject }, one, { serverId, tool })
+  }
+
+  async function shownServer(serverId: string) {
+    const rows = await plans.rows({ server_id: serverId, kind: 'tool' })
+    const prefix = toolSubject(serverId, '')
+    const tools = rows.map(({ id: subject }) => [subject.slice(prefix.length), shown(plans.get(subject))] as const)
+    return { ...shown(plans.get(`server:${serverId}`)), tools: Object.fromEntries(tools) }
+  }
+}
+
+/** A quota with what is used of it; without a quota nothing is counted. */
+export function shown(metered: Metered | undefined) {
+  if (!metered || isEmpty(metered.plan.quota)) return { quota: null }
+  return { quota: metered.plan.quota, used: metered.meter.used(Date.now()) }
+}

@@ -1,0 +1,174 @@
+import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
+import { z } from 'zod'
+import { dayOf } from './meter.ts'
+import type { Plans } from './plans.ts'
+import { quotaSchema } from './quota.ts'
+import { shown } from './routes.ts'
+import { BY, type Usage, type UsageSum } from './usage.ts'
+
+const TAG = 'quotas'
+const KINDS = ['system', 'user', 'key', 'grant', 'group', 'server', 'tool'] as const
+const item = z.object({
+  day: z.string().meta({ description: 'In UTC' }),
+  key: z.string().optional().meta({ description: 'Id of the access key; `grant:…` of a client; empty for a session' }),
+  user: z.string().optional(),
+  server: z.string().optional().meta({ description: 'Owner and name, or its id where you may not see it' }),
+  tool: z.string().optional(),
+  calls: z.number(),
+  failures: z.number(),
+  resultTokens: z.number().meta({ description: 'Four characters count as one' }),
+})
+
+/** Adds the routes that show what is used. */
+export function addUsageRoutes(context: PluginContext<unknown>, plans: Plans, usage: Usage): void {
+  const { routes, servers, groups } = context
+
+  routes.add({
+    ...{ method: 'GET', path: '/api/usage', whole: true, access: 'user', tag: TAG },
+    summary: 'Calls, failures and tokens of results by day: your own, those of a server of yours, or of all',
+    query: z.object({
+      by: z.enum(Object.keys(BY) as [keyof typeof BY]).default('day'),
+      range: z
+        .string()
+        .regex(/^([1-9]|[12]\d|3[01])d$/)
+        .default('7d')
+        .meta({ description: 'Days, today included: `1d` to `31d`' }),
+      server: z.string().max(512).optional().meta({ description: 'All calls of a server, for its owner' }),
+      all: z
+        .enum(['true', 'false'])
+        .default('false')
+        .meta({ description: '`true`: of all users; administrators only' }),
+    }),
+    answers: {
+      200: {
+        description: 'The sums, newest day first, at most 1,000',
+        schema: z.object({ items: z.array(item) }),
+        example: { items: [{ day: '2026-11-29', server: 'ada~mail', calls: 41, failures: 2, resultTokens: 9_120 }] },
+      },
+      403: { description: 'not_owner, admin_only' },
+    },
+    async handle({ actor, query: { by, range, server, all } }) {
+      const since = dayOf(Date.now() - (Number.parseInt(range, 10) - 1) * 86_400_000)
+      const rows = await usage.sums({ by, since, ...(await whose(actor, server, all === 'true')) })
+      const names = new Names(context, actor)
+      return { body: { items: await Promise.all(rows.map(row => names.shown(row))) } }
+    },
+  })
+
+  routes.add({
+    ...{ method: 'GET', path: '/api/quotas', whole: true, access: 'user', tag: TAG },
+    summary: 'All quotas that concern you, with what is used of them',
+    answers: {
+      200: {
+        description:
+          'The quotas of your account, keys, clients, groups, servers and tools; for administrators that of the hub',
+        schema: z.object({
+          items: z.array(
+            z.object({
+              of: z.enum(KINDS),
+              id: z.string().optional(),
+              name: z.string().optional(),
+              quota: quotaSchema,
+              used: z.record(z.string(), z.number()),
+            }),
+          ),
+        }),
+        example: {
+          items: [
+            {
+              ...{ of: 'user', name: 'ada', quota: { perDay: 1_000 } },
+              used: { perMinute: 2, perDay: 410, atOnce: 1, resultTokensPerDay: 52_300 },
+            },
+          ],
+        },
+      },
+    },
+    async handle({ actor }) {
+      const found = await concerning(actor)
+      const items = found.flatMap(({ subject, ...rest }) => {
+        const { quota, used } = shown(rest.of === 'user' ? plans.ofUser(actor.userId) : plans.get(subject))
+        return quota && used ? [{ ...rest, quota, used: { ...used } }] : []
+      })
+      return { body: { items } }
+    },
+  })
+
+  async function whose(actor: UserActor, server: string | undefined, all: boolean) {
+    if (all && actor.role !== 'admin') throw new HubError('admin_only', 'Only administrators see the use of all users')
+    if (server === undefined) return all ? {} : { userId: actor.userId }
+    const found = await servers.find(actor, server)
+    if (found.ownerId !== actor.userId && actor.role !== 'admin')
+      throw new HubError('not_owner', `The owner of "${found.name}" sees its use`)
+    return { serverId: found.id }
+  }
+
+  async function concerning(actor: UserActor) {
+    const [own, ownServers, ownGroups] = await Promise.all([
+      plans.rows({ user_id: actor.userId }),
+      servers.list(actor),
+      groups.list(actor),
+    ])
+    const keys = own.flatMap(({ id: subject, kind }) => {
+      const id = subject.slice(subject.lastIndexOf(':') + 1)
+      return kind === 'key' || kind === 'grant' ? [{ of: kind, subject, id }] : []
+    })
+    const ofServers = await Promise.all(
+      ownServers.map(async ({ id, name }) => {
+        const tools = await plans.rows({ server_id: id, kind: 'tool' })
+        return [
+          { of: 'server' as const, subject: `server:${id}`, id, name },
+          ...tools.map(({ id: subject }) => ({
+            ...{ of: 'tool' as const, subject, id },
+            name: subject.slice(`tool:${id}:`.length),
+          })),
+        ]
+      }),
+    )
+    return [
+      ...(actor.role === 'admin' ? [{ of: 'system' as const, subject: 'system' }] : []),
+      { of: 'user' as const, subject: `user:${actor.userId}`, name: actor.name },
+      ...keys,
+      ...ownGroups.map(({ id, name }) => ({ of: 'group' as const, subject: `group:${id}`, id, name })),
+      ...ofServers.flat(),
+    ]
+  }
+}
+
+/** Names of users and servers, each looked up once. */
+class Names {
+  readonly #context: PluginContext<unknown>
+  readonly #actor: UserActor
+  readonly #known = new Map<string, Promise<string>>()
+
+  constructor(context: PluginContext<unknown>, actor: UserActor) {
+    this.#context = context
+    this.#actor = actor
+  }
+
+  async shown({ day, calls, failures, result_tokens: resultTokens, ...place }: UsageSum) {
+    const { key_id: key, user_id: user, server_id: server, tool } = place
+    return {
+      day,
+      ...(key === undefined ? {} : { key }),
+      ...(user === undefined ? {} : { user: await this.#once(`u ${user}`, () => this.#user(user)) }),
+      ...(server === undefined ? {} : { server: await this.#once(`s ${server}`, () => this.#server(server)) }),
+      ...(tool === undefined ? {} : { tool }),
+      ...{ calls, failures, resultTokens },
+    }
+  }
+
+  async #user(id: string): Promise<string> {
+    return (await this.#context.people.byId(id))?.name ?? id
+  }
+
+  async #server(id: string): Promise<string> {
+    const found = id === '' ? undefined : await this.#context.registry.server(this.#actor, id)
+    return found ? `${found.ownerName}~${found.name}` : id
+  }
+
+  #once(key: string, find: () => Promise<string>): Promise<string> {
+    const known = this.#known.get(key) ?? find()
+    this.#known.set(key, known)
+    return known
+  }
+}

@@ -1,0 +1,17 @@
+import type { MakePart } from '../../app/part.ts'
+
+/** The page of calls that wait for a person. */
+export const approvals: MakePart = ({ t }) => ({
+  plugin: 'approvals',
+  places: [
+    {
+      id: 'approvals',
+      paths: ['/approvals', '/approvals/:id'],
+      title: () => t('Approvals'),
+      icon: 'hand',
+      rail: 'watch',
+      element: 'pb-page-approvals',
+      load: () => import('./page.ts'),
+    },
+  ],
+})

@@ -1,0 +1,17 @@
+import type { MakePart } from '../../app/part.ts'
+
+/** The page of what users have used of their quotas. */
+export const usage: MakePart = ({ t }) => ({
+  plugin: 'quotas',
+  places: [
+    {
+      id: 'usage',
+      paths: ['/usage'],
+      title: () => t('Usage'),
+      icon: 'gauge',
+      rail: 'own',
+      element: 'pb-page-usage',
+      load: () => import('./page.ts'),
+    },
+  ],
+})
