@@ -1,6 +1,6 @@
 import { api, segment } from 'patchbay/console'
 
-/** What a rule looks for. */
+/** The content that a rule looks for. */
 export interface GuardMatch {
   readonly secrets?: true | readonly string[]
   readonly personal?: true | readonly string[]

@@ -7,7 +7,7 @@ export function placeWord({ kind, name }: Pick<GuardPlace, 'kind' | 'name'>): st
   return kind === 'group' ? t('Group {name}', { name }) : t('Server {name}', { name })
 }
 
-/** What a rule looks for, in a few words. */
+/** The content that a rule looks for, in a few words. */
 export function matchWords({ match, webhook }: Pick<GuardRule, 'match' | 'webhook'>): string {
   if (webhook) return t('a webhook')
   const { secrets, personal, pattern, domains } = match ?? {}
@@ -25,12 +25,12 @@ export function onWord(on: GuardRule['on']): string {
   return on === 'arguments' ? t('arguments') : t('results')
 }
 
-/** What a rule does. */
+/** The action of a rule. */
 export function thenWord(then: GuardRule['then']): string {
   return { observe: t('observes'), mask: t('masks'), refuse: t('refuses') }[then]
 }
 
-/** What was done at a sample. */
+/** The action at a sample. */
 export function actionWord(action: GuardSample['action']): string {
   return { observed: t('observed'), masked: t('masked'), refused: t('refused'), failed: t('failed') }[action]
 }

@@ -40,7 +40,7 @@ export class PbGuardForm extends PbElement {
   declare places: readonly GuardPlace[]
   declare error: ApiError | undefined
   declare saving: boolean
-  /** Whether the rule looks for content itself, or asks a webhook. */
+  /** The rule looks for content itself, or asks a webhook. */
   declare by: 'match' | 'webhook'
 
   protected override willUpdate(changed: PropertyValues): void {

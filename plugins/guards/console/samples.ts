@@ -4,7 +4,7 @@ import { type GuardPlace, type GuardSample, guardsApi } from './api.ts'
 import { actionWord, onWord } from './names.ts'
 
 /**
- * What a rule found last, without what was there.
+ * The last places at which a rule found something, without what was there.
  *
  * @fires pb-close
  */
