@@ -25,7 +25,8 @@ const REPLACED: ReadonlySet<string> = new Set(
 
 /** Modules of the hub that a plugin may import. */
 const PLUGIN_MODULES = [
-  ...['patchbay/contract', 'patchbay/features', 'patchbay/log-kit', 'patchbay/plugin-kit', 'patchbay/transport-kit'],
+  ...['patchbay/console', 'patchbay/contract', 'patchbay/features', 'patchbay/log-kit', 'patchbay/plugin-kit'],
+  'patchbay/transport-kit',
 ]
 
 /**
@@ -63,6 +64,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['text'],
     ['*'],
     ['json', 'log'],
+    ['groups'],
     ['server', 'tools', 'alerts', 'templates'],
     ['dashboards'],
     ['group-fields'],
@@ -107,7 +109,8 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'core/mcp': [
     ['rpc'],
     ['scope'],
-    ['gates'],
+    ['gates', 'selection'],
+    ['filters'],
     ['call'],
     ['legacy'],
     ['inner'],
@@ -133,7 +136,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'core/http/routes': [
     ['*'],
     ['people', 'servers', 'alerts', 'monitoring', 'assistant'],
-    ['groups', 'hub', 'logs', 'dashboards', 'moving', 'discovery'],
+    ['groups', 'hub', 'dashboards', 'moving', 'discovery'],
     ['all'],
   ],
 }
@@ -182,6 +185,11 @@ const FEATURE_WORDS: Readonly<
     general: /event-?histor(?:y|ies)|HistoryLimits|#histories|its history and its own sign-in/gi,
     left: 23,
   },
+  // The answer at the paths of OAuth while no plugin has them. Left are the names of the fields of sign-in where an entry of a
+  // file is read, and what stays behind when servers of other programs are imported.
+  oauth: { own: ['core/hub/bundled.ts', 'core/http/no-oauth.ts'], general: /refuseOAuth|no-oauth/g, left: 18 },
+  // The name of the field with values of users.
+  "'bring'": { own: [], general: /(?!)/g, left: 1 },
 }
 
 /** True for a module of the hub, and for the types that another plugin shares. */
@@ -478,7 +486,7 @@ describe('restrictions to certain files', () => {
   })
 })
 
-test('the contract is types and few functions, in at most 1,347 lines with text besides the tables of error codes', () => {
+test('the contract is types and few functions, in at most 1,247 lines with text besides the tables of error codes', () => {
   const files = ['core/contract/mod.ts']
   for (const path of files) {
     const taken = byPath.get(path)?.imports.flatMap(one => one.target ?? []) ?? []
@@ -486,7 +494,7 @@ test('the contract is types and few functions, in at most 1,347 lines with text 
   }
   const counted = files.filter(path => !/^core\/contract\/(?:codes|remedies)\.ts$/.test(path))
   const lines = counted.flatMap(path => byPath.get(path)?.text.split('\n') ?? []).filter(line => line.trim() !== '')
-  expect(lines.length).toBeLessThanOrEqual(1_347)
+  expect(lines.length).toBeLessThanOrEqual(1_247)
   const functions = counted.flatMap(path =>
     [...(byPath.get(path)?.text ?? '').matchAll(/^export (?:async )?(?:function|class) (\w+)/gm)].map(
       match => match[1],

@@ -14,12 +14,15 @@ import { spriteOf } from './build/sprite.ts'
 
 const HERE = import.meta.dirname
 const DIST = join(HERE, 'dist')
+const PLUGINS = join(HERE, '../plugins')
 
 /** Facts about a build that the hub needs; paths are relative to `ui/dist`. */
 export interface ConsoleManifest {
   /** Classic script that sets the theme before the first paint. */
   readonly theme: string
   readonly entry: string
+  /** The module `patchbay/console`, which pages of plugins from elsewhere import. */
+  readonly module: string
   /** Chunks that the entry imports at once: loaded together with it. */
   readonly preload: readonly string[]
   readonly style: string
@@ -29,10 +32,22 @@ export interface ConsoleManifest {
   readonly pages: readonly string[]
 }
 
-/** Files below `ui` but the build's own result. */
+/** Folders of the bundled plugins' pages. */
+async function pluginFolders(): Promise<string[]> {
+  const found: string[] = []
+  for (const name of (await readdir(PLUGINS)).sort()) {
+    const folder = join(PLUGINS, name, 'console')
+    if (await stat(folder).catch(() => undefined)) found.push(folder)
+  }
+  return found
+}
+
+/** Files of the console: those below `ui` but the build's own result, and those of the bundled plugins' pages. */
 async function sources(): Promise<string[]> {
-  const entries = await readdir(HERE, { recursive: true, withFileTypes: true })
+  const folders = [HERE, ...(await pluginFolders())]
+  const entries = await Promise.all(folders.map(folder => readdir(folder, { recursive: true, withFileTypes: true })))
   return entries
+    .flat()
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))
     .filter(path => !path.startsWith(`${DIST}`))
@@ -67,15 +82,24 @@ async function bundle(options: Bun.BuildConfig): Promise<Bun.BuildOutput> {
   })
 }
 
-function pathOf(output: Bun.BuildOutput, kind: string, extension: string): string {
-  const found = output.outputs.find(artifact => artifact.kind === kind && artifact.path.endsWith(extension))
-  if (!found) throw new Error(`The build has no ${kind} with ${extension}`)
+/** Path of the artifact of one kind; `name`: the beginning of its file's name, for kinds with several. */
+function pathOf(output: Bun.BuildOutput, kind: string, extension: string, name = ''): string {
+  const found = output.outputs.find(
+    ({ kind: its, path }) => its === kind && path.endsWith(extension) && basename(path).startsWith(name),
+  )
+  if (!found) throw new Error(`The build has no ${kind} ${name} with ${extension}`)
   return `assets/${basename(found.path)}`
 }
 
-/** The paths in the table of places, which imports the pages and so cannot be loaded here. */
-function pagePaths(places: string): string[] {
-  const lists = [...places.matchAll(/^ +paths: \[(.*?)\]/gms)].map(([, list = '']) => list)
+/** Files with tables of places: the console's own, and one of each bundled plugin with pages. */
+async function placeTables(): Promise<string[]> {
+  return [join(HERE, 'app/places.ts'), ...(await pluginFolders()).map(folder => join(folder, 'mod.ts'))]
+}
+
+/** The paths in tables of places, which import the pages and so cannot be loaded here. */
+async function pagePaths(tables: readonly string[]): Promise<string[]> {
+  const texts = await Promise.all(tables.map(path => readFile(path, 'utf8')))
+  const lists = [...texts.join('\n').matchAll(/^ +paths: \[(.*?)\]/gms)].map(([, list = '']) => list)
   return lists.flatMap(list => [...list.matchAll(/'([^']+)'/g)].map(([, path = '']) => path))
 }
 
@@ -129,20 +153,25 @@ async function build(files: readonly string[]): Promise<void> {
   await rm(folder, { recursive: true, force: true })
   const outdir = join(folder, 'assets')
   await mkdir(outdir, { recursive: true })
-  const scripts = await bundle({ entrypoints: [join(HERE, 'main.ts')], splitting: true, outdir })
+  const scripts = await bundle({
+    entrypoints: [join(HERE, 'main.ts'), join(HERE, 'console.ts')],
+    splitting: true,
+    outdir,
+  })
   const theme = await bundle({ entrypoints: [join(HERE, 'theme.ts')], format: 'iife', outdir })
   const style = await bundle({ entrypoints: [join(HERE, 'styles/console.css')], outdir })
   await fillEmpty(outdir)
   const code = await Promise.all(files.filter(path => path.endsWith('.ts')).map(path => readFile(path, 'utf8')))
-  const entry = pathOf(scripts, 'entry-point', '.js')
+  const entry = pathOf(scripts, 'entry-point', '.js', 'main-')
   const manifest: ConsoleManifest = {
     theme: pathOf(theme, 'entry-point', '.js'),
     entry,
+    module: pathOf(scripts, 'entry-point', '.js', 'console-'),
     preload: await neededAtOnce(folder, entry),
     style: pathOf(style, 'asset', '.css'),
     sprite: await hashed(folder, 'sprite.svg', await spriteOf(code)),
     icon: await hashed(folder, 'favicon.svg', await readFile(join(HERE, 'favicon.svg'), 'utf8')),
-    pages: pagePaths(await readFile(join(HERE, 'app/places.ts'), 'utf8')),
+    pages: await pagePaths(await placeTables()),
   }
   await compressAll(outdir)
   await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest))

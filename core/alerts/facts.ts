@@ -4,7 +4,7 @@ import type { AlertRule } from '../domain/alerts/rule-body.ts'
 import type { FactValue } from '../domain/alerts/verdict.ts'
 
 /** The facts about one server that alert rules use. */
-export type AlertServer = Pick<ServerRecord, 'id' | 'ownerId' | 'ownerName' | 'name' | 'enabled' | 'problem'>
+export type AlertServer = Pick<ServerRecord, 'id' | 'ownerId' | 'ownerName' | 'name' | 'tags' | 'enabled' | 'problem'>
 
 /** One thing that a rule evaluates by itself. */
 export interface Subject {

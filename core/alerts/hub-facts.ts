@@ -3,6 +3,7 @@ import type { ConditionTest, MetricQuery } from '../domain/alerts/condition.ts'
 import type { AlertRule } from '../domain/alerts/rule-body.ts'
 import type { FactValue } from '../domain/alerts/verdict.ts'
 import { durationText } from '../domain/duration.ts'
+import { hasTags } from '../domain/groups/tags.ts'
 import { formatRef } from '../domain/names.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Registry } from '../registry/api.ts'
@@ -59,8 +60,8 @@ const PRUNE_MS = 60_000
 const TIMES = /_response_time$/
 const PERCENTILE = /^p\d+_response_time$/
 const LOG_COUNT = 'log_count'
-const FIELDS: ReadonlySet<string> = new Set(['server', 'owner', 'tool'])
-const RECORD_FIELDS: ReadonlySet<string> = new Set(['server', 'owner', 'level', 'code'])
+const FIELDS: ReadonlySet<string> = new Set(['server', 'owner', 'tag', 'tool'])
+const RECORD_FIELDS: ReadonlySet<string> = new Set(['server', 'owner', 'tag', 'level', 'code'])
 const TOTAL: Subject = { key: 'total', label: 'total' }
 
 /**
@@ -182,7 +183,7 @@ export class HubFacts implements AlertFacts {
     }
     if (metric === LOG_COUNT && per === 'total') {
       const ofHub =
-        ruleScope.ownerId === 'all' && !query.selector.some(({ field }) => field === 'server' || field === 'owner')
+        ruleScope.ownerId === 'all' && !query.selector.some(({ field }) => ['server', 'owner', 'tag'].includes(field))
       return { everywhere: this.#records.count(query, [...servers.map(({ id }) => id), ...(ofHub ? [''] : [])]) }
     }
     const others = isCallMetric(metric)
@@ -320,7 +321,10 @@ export function selects(query: MetricQuery, server: Server): boolean {
   const ref = formatRef(server.ownerName, server.name)
   const names = query.selector.filter(({ field }) => field === 'server')
   const isNamed = names.every(({ text, equal }) => (text === server.name || text === ref) === equal)
-  return isNamed && matches(query, 'owner', server.ownerName)
+  const isTagged = query.selector.every(
+    ({ field, text, equal }) => field !== 'tag' || hasTags(server.tags, [text]) === equal,
+  )
+  return isNamed && isTagged && matches(query, 'owner', server.ownerName)
 }
 
 /** True when a query selects this value of a field. */

@@ -6,6 +6,17 @@ const START_MS = 30_000
 /** Reasons of a server that should not run now. */
 const RESTING: ReadonlySet<string> = new Set(['stopped', 'idle', 'owner_disabled'])
 
+interface Reason {
+  readonly code: string
+  /** See the event `connection.state`. */
+  readonly ofOwner?: boolean
+}
+
+/** A server for which its owner alone has no credential is no outage: its callers use it. */
+function rests({ code, ofOwner = false }: Reason): boolean {
+  return ofOwner || RESTING.has(code)
+}
+
 interface Seen {
   /** When its present start began; absent: it has been online since. */
   readonly startingSinceMs?: number
@@ -28,7 +39,7 @@ export class ServerStates {
     this.#now = now
     this.#unlisten = [
       bus.on('connection.state', ({ data }) => {
-        this.#follow(data.serverId, data.state, data.reason?.code)
+        this.#follow(data.serverId, data.state, data.reason)
         changed()
       }),
       bus.on('server.removed', ({ data }) => {
@@ -39,8 +50,8 @@ export class ServerStates {
   }
 
   /** `live` is the state of the connection now. */
-  state(serverId: string, live: { readonly state: ConnectionState; readonly reason?: { readonly code: string } }) {
-    this.#follow(serverId, live.state, live.reason?.code)
+  state(serverId: string, live: { readonly state: ConnectionState; readonly reason?: Reason }) {
+    this.#follow(serverId, live.state, live.reason)
     const seen = this.#seen.get(serverId)
     if (!seen) return 'resting'
     if (live.state === 'online') return 'online'
@@ -66,9 +77,9 @@ export class ServerStates {
     for (const unlisten of this.#unlisten) unlisten()
   }
 
-  #follow(serverId: string, state: ConnectionState, reason: string | undefined): void {
+  #follow(serverId: string, state: ConnectionState, reason: Reason | undefined): void {
     if (state === 'online') this.#seen.set(serverId, {})
-    else if (state === 'offline' && reason !== undefined && RESTING.has(reason)) this.#seen.delete(serverId)
+    else if (state === 'offline' && reason !== undefined && rests(reason)) this.#seen.delete(serverId)
     else if (!this.#seen.has(serverId)) this.#seen.set(serverId, { startingSinceMs: this.#now() })
   }
 }

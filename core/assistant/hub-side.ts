@@ -30,7 +30,7 @@ const MOST_RESULT_CHARACTERS = 1024 * 1024
 
 /** Dependencies of served endpoints on the rest of the hub. */
 export interface HubSideDeps {
-  readonly registry: Pick<Registry, 'groups' | 'servers' | 'users'>
+  readonly registry: Pick<Registry, 'groups' | 'servers' | 'users' | 'shares'>
   readonly mcp: Pick<McpEndpoint, 'openPath'>
   readonly sealer: Sealer
   readonly log: PluginLogger

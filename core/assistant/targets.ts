@@ -1,12 +1,11 @@
 import { HubError } from '../contract/errors.ts'
 import type { UserActor } from '../contract/records.ts'
-import { canUse } from '../domain/ownership.ts'
 import type { Registry } from '../registry/api.ts'
 import type { Owner } from '../registry/owners.ts'
 import type { EndpointTarget } from './endpoint.ts'
 
 /** Registries in which references are resolved. */
-export type Things = Pick<Registry, 'groups' | 'servers'>
+export type Things = Pick<Registry, 'groups' | 'servers' | 'shares'>
 
 /** Target of an endpoint, as its owner sees it. */
 export interface BoundThing {
@@ -53,8 +52,8 @@ async function findThing(
 ): Promise<EndpointTarget | undefined> {
   const caller = callerFor(owner)
   for (const kind of ['group', 'server'] as const) {
-    const found = await namesOf(things, kind).resolve(caller, ref, 'see').catch(missingOnly)
-    if (found && canUse(owner.id, found)) return { kind, id: found.id }
+    const found = await namesOf(things, kind).resolve(caller, ref, 'use').catch(missingOnly)
+    if (found && things.shares.mayUse(owner.id, found)) return { kind, id: found.id }
   }
   return undefined
 }
@@ -70,7 +69,7 @@ export async function boundThing(
   if (kind === 'all') return { ref: before, path: `/mcp/${before}` }
   const caller = callerFor(owner)
   const found = await namesOf(things, kind).byId(caller, target.id)
-  if (!found || !canUse(owner.id, found)) return undefined
+  if (!found || !things.shares.mayUse(owner.id, found)) return undefined
   const { ownerName, name } = found
   // At `/mcp` a group takes precedence over a server with the same name.
   if (kind === 'server' && (await things.groups.find(caller, ownerName, name))) return undefined

@@ -16,7 +16,13 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
   ['servers', { summary: 'List, add, start and stop servers', load: () => import('./servers.ts') }],
   ['groups', { summary: 'List, create and remove groups', load: () => import('./groups.ts') }],
   ['install', { summary: 'Install a bundle (.mcpb) as a server', load: () => import('./install.ts') }],
-  ['connect', { summary: 'Add a group to an MCP client on this machine', load: () => import('./connect.ts') }],
+  [
+    'connect',
+    {
+      summary: 'Add a group to an MCP client on this machine, or sign in at a server',
+      load: () => import('./connect.ts'),
+    },
+  ],
   ['call', { summary: 'Call one tool of one server', load: () => import('./call.ts') }],
   ['export', { summary: 'Write your servers and groups to a file for another hub', load: () => import('./export.ts') }],
   ['backup', { summary: 'Write everything to a file', load: () => import('./backup.ts') }],

@@ -8,16 +8,21 @@ import { HubClient } from './client.ts'
 import { copiesOf, keyIn, placeOf, readConfig, writeConfig } from './client-files/connect-file.ts'
 import type { CommandIo } from './io.ts'
 import { plain } from './output.ts'
+import { signInAtServer } from './sign-in/at-server.ts'
 
 /** The text of `patchbay connect --help`. */
 export const help = `patchbay connect <client> --group <group> [--project [folder]] [--replace]
 patchbay connect <client> --group <group> --print
 patchbay connect <client> --group <group> --undo [--project [folder]]
+patchbay connect <server>
 
 Adds a group to an MCP client on this machine: makes an access key that opens this group alone, and changes one entry of
 the client's file, after a copy beside it (FILE.patchbay-TIME.bak). Clients: claude-desktop, claude-code, cursor, vscode,
 windsurf, codex, gemini, qwen, kiro, roo, copilot-cli, amp, hermes, zed, lm-studio, cline, crush, opencode, goose,
 continue, librechat, litellm, 1mcp, and what plugins add.
+
+Without --group: signs you in at a server that wants it. Prints the link to open, or the code to enter at the issuer where
+the server has "grant": "device", and waits until it is done.
 
   --project folder  the file of the project in this folder, such as .vscode/mcp.json, in place of the user's; without a
                     folder, of the one in which you are
@@ -51,11 +56,14 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
       print: { type: 'boolean' },
       undo: { type: 'boolean' },
     },
-    positionals: ['client'],
+    positionals: ['client or server'],
   })
   const { group, project: folder } = values
   const client = positionals[0] ?? ''
-  if (group === undefined) throw new UsageError('"--group" is missing')
+  if (group === undefined) {
+    if (Object.keys(values).length > 0) throw new UsageError('"--group" is missing')
+    return signInAtServer(await HubClient.connect(io), client, io)
+  }
   const project = folder === undefined ? undefined : await projectFolder(folder, io)
   const hub = await HubClient.connect(io)
   const path = `/api/groups/${encodeURIComponent(group)}/client-config?${new URLSearchParams({ client })}`

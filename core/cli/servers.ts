@@ -5,7 +5,7 @@ import type { CommandIo } from './io.ts'
 import { plain, printJson, printTable } from './output.ts'
 
 /** The text of `patchbay servers --help`. */
-export const help = `patchbay servers list [--all | --visible] [--state online|connecting|offline] [--json]
+export const help = `patchbay servers list [--all | --visible] [--state online|connecting|offline] [--tag word]... [--json]
 patchbay servers show <server>
 patchbay servers add <name> [options] -- <command> [arguments]
 patchbay servers add <name> [options] --url <url>
@@ -19,12 +19,14 @@ A server is named by its name, your own first, or as owner~name.
   --env NAME=value        a variable of the command; may come several times
   --header "Name: value"  a header of each request; may come several times
   --cwd folder            where the command runs
+  --tag word              a word to find it by; may come several times
   --owner name            whose it is (administrators only)
   --public                others may see and use it
   --disabled              not started now
   --wait duration         wait for the outcome, at most 60s
 `
 
+const TAGS = { tag: { type: 'string', multiple: true } } as const
 const VERBS = ['list', 'show', 'add', 'remove', 'start', 'stop', 'restart'] as const
 
 /** Returns the exit code. */
@@ -41,11 +43,12 @@ const path = (ref: string) => `/api/servers/${encodeURIComponent(ref)}`
 
 async function list(argv: readonly string[], io: CommandIo): Promise<number> {
   const { values } = readArguments(argv, {
-    options: { ...OUTPUT, all: { type: 'boolean' }, visible: { type: 'boolean' }, state: { type: 'string' } },
+    options: { ...OUTPUT, all: { type: 'boolean' }, visible: { type: 'boolean' }, state: { type: 'string' }, ...TAGS },
     positionals: [],
   })
   const query = new URLSearchParams({ scope: values.all ? 'all' : values.visible ? 'visible' : 'mine' })
   if (values.state !== undefined) query.set('state', values.state)
+  for (const tag of values.tag ?? []) query.append('tag', tag)
   const servers = await (await HubClient.connect(io)).list(`/api/servers?${query}`)
   if (values.json) printJson(io, servers)
   else printTable(io, ['SERVER', 'TRANSPORT', 'STATE', 'TOOLS', 'REASON'], servers.map(row))
@@ -80,6 +83,7 @@ async function add(argv: readonly string[], io: CommandIo): Promise<number> {
       header: { type: 'string', multiple: true },
       cwd: { type: 'string' },
       owner: { type: 'string' },
+      ...TAGS,
       public: { type: 'boolean' },
       disabled: { type: 'boolean' },
     },
@@ -95,6 +99,7 @@ async function add(argv: readonly string[], io: CommandIo): Promise<number> {
   for (const key of ['transport', 'cwd', 'owner'] as const) if (values[key] !== undefined) body[key] = values[key]
   if (values.env) body.env = pairs(values.env, '=', '--env NAME=value')
   if (values.header) body.headers = pairs(values.header, ':', '--header "Name: value"')
+  if (values.tag) body.tags = values.tag
   if (values.public) body.visibility = 'public'
   if (values.disabled) body.enabled = false
   const server = await (await HubClient.connect(io)).post('/api/servers', body)

@@ -66,6 +66,10 @@ export const LIMITS = {
   /** Processes of all servers of other owners that run for one user's sessions. */
   foreignProcessesPerUser: 32,
   groupsPerUser: 100,
+  /** Users and teams with which one server or group is shared. */
+  sharesPerThing: 200,
+  teams: 100,
+  teamMembers: 1_000,
   membersPerGroup: MEMBER_COUNT,
   /** Audit rows that one user may cause in an hour; more are only counted, and the count is stored as one row. */
   auditRowsPerHour: 2_000,

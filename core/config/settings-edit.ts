@@ -3,7 +3,7 @@ import { nameKey } from '../domain/names.ts'
 import { type FileBase, keepDocument, keepMasked, unresolveEntry } from './file-base.ts'
 import { mergeAt, type Path, renameKey, sameJson, setAt } from './jsonc-edit.ts'
 import type { SettingsText } from './settings-text.ts'
-import { readGroupEntry, writeMembers } from './shape/group.ts'
+import { readGroupEntry, writeMembers, writeSelector } from './shape/group.ts'
 import { ALIASES, countsSeconds, MOST_SECONDS, readServerEntry, standsFor } from './shape/server.ts'
 import { splitKey } from './shape/settings.ts'
 
@@ -103,6 +103,7 @@ function findGroup({ state }: SettingsText, { owner, name }: EntryName): { path?
 /** Returns the entry of a group with the differences of `body` applied; its members stay under the key that the file uses. */
 function mergeGroup(old: JsonObject, shape: JsonObject, { members, ...rest }: JsonObject): Record<string, JsonValue> {
   const entry = mergeEntry(old, shape, rest)
+  if (entry.selector !== undefined && entry.selector !== old.selector) entry.selector = writeSelector(entry.selector)
   if (members !== undefined && !sameJson(writeMembers(members), writeMembers(shape.members))) {
     entry[old.members === undefined ? 'servers' : 'members'] = writeMembers(members)
   }
@@ -117,10 +118,11 @@ export interface EntryName {
 
 /** Renames one member of a group. Returns the text unchanged when the file does not have it. */
 export function renameMember(settings: SettingsText, group: EntryName, member: EntryName, newName: string): string {
-  const { text, document } = settings
+  const { document } = settings
   const { path } = findGroup(settings, group)
   const present = path && valueAtPath(document, path)
-  if (!path || present === undefined) return text
+  if (!path || present === undefined) return settings.text
+  const text = renameSelected(settings, path, member, newName)
   const listPath = Array.isArray(present)
     ? path
     : [...path, isJsonObject(present) && present.members ? 'members' : 'servers']
@@ -131,6 +133,15 @@ export function renameMember(settings: SettingsText, group: EntryName, member: E
     const ref = isJsonObject(item) ? (item.server ?? item.name) : item
     const renamed = typeof ref === 'string' ? renamedRef(ref, member, newName) : undefined
     return renamed === undefined ? edited : setAt(edited, [...listPath, at, ...key], renamed)
+  }, text)
+}
+
+function renameSelected({ text, document }: SettingsText, path: Path, member: EntryName, newName: string): string {
+  const membersPath = [...path, 'selector', 'members']
+  const members = valueAtPath(document, membersPath)
+  return Object.entries(isJsonObject(members) ? members : {}).reduce<string>((edited, [value, ref]) => {
+    const renamed = typeof ref === 'string' ? renamedRef(ref, member, newName) : undefined
+    return renamed === undefined ? edited : setAt(edited, [...membersPath, value], renamed)
   }, text)
 }
 
@@ -149,7 +160,8 @@ function addGroup(
   body: JsonObject,
 ): string {
   const { members, ...rest } = body
-  const entry = { ...mergeEntry({}, {}, rest), servers: writeMembers(members) }
+  const entry: Record<string, JsonValue> = { ...mergeEntry({}, {}, rest), servers: writeMembers(members) }
+  if (entry.selector !== undefined) entry.selector = writeSelector(entry.selector)
   const mine = owner === undefined ? {} : { owner }
   if (isJsonObject(section)) return setAt(text, ['groups', name], { ...mine, ...entry })
   const added = { name, ...mine, ...entry }

@@ -34,9 +34,10 @@ export interface Upstreams {
   endSession(sessionId: string): void
   /**
    * `record`: the server as stored now. If it is newer than the supervisor's (just created or switched), the result is
-   * the state that the server is about to take.
+   * the state that the server is about to take. `userId`: as this user sees it, whose own credential is enough while that of the
+   * owner is missing.
    */
-  status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem'>): ServerStatus
+  status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem'>, userId?: string): ServerStatus
   /** A server's side for callers of an era, as far as known; a cheap getter, unlike the status. */
   face(serverId: string, caller?: Era): UpstreamFace
   /** For legacy callers: resolves when these legacy sides are known, after 5 s at most. Undefined: they are. */
@@ -231,7 +232,14 @@ export interface Failed {
 
 /** `note` is for the record of the call. `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the response, never re-encoded. */
 export type UpstreamReply =
-  | { readonly kind: 'result'; readonly text: JsonText; readonly isError: boolean; readonly note?: string }
+  | {
+      readonly kind: 'result'
+      readonly text: JsonText
+      readonly isError: boolean
+      readonly note?: string
+      /** A filter of content refused the request, or its result. */
+      readonly refused?: { readonly plugin: string; readonly code: string }
+    }
   /** Only where `modern` was set: the whole result with `inputRequests`, as written. */
   | { readonly kind: 'input_required'; readonly text: string }
   /** Only where `tasks` was set: the task that the server made of the call, as written. */

@@ -3,7 +3,6 @@ import manifest from '../../package.json' with { type: 'json' }
 import { LIMITS } from '../config/limits.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { ServerRecord } from '../contract/records.ts'
 import { addressRights } from '../domain/address.ts'
 import type { Era } from '../domain/era.ts'
 import { cappedRights } from '../domain/server/owner-rights.ts'
@@ -75,7 +74,7 @@ class LocalConnections implements Connections {
   constructor(options: ConnectionsOptions) {
     this.#options = options
     const { config, log, registry, bus, baseEnv } = options
-    const records = new UpstreamRecords(log)
+    const records = new UpstreamRecords(log, undefined, options.filters)
     this.#pool = new WorkerPool({
       size: Math.max(1, config.workers),
       instanceId: options.instanceId,
@@ -160,7 +159,7 @@ class LocalConnections implements Connections {
         bus,
         log,
         records,
-        effective: serverId => registry.servers.effective(serverId),
+        ...{ reachOf: server => registry.shares.reachOf(server), effective: id => registry.servers.effective(id) },
         redactors: options.redactors,
         isOwnMark: options.isOwnMark ?? (() => false),
         random: options.random ?? Math.random,
@@ -202,9 +201,9 @@ class LocalConnections implements Connections {
     for (const server of this.#supervisor.all()) server.endSession(sessionId)
   }
 
-  status(serverId: string, record?: Pick<ServerRecord, 'enabled' | 'problem' | 'ownerDisabled'>): ServerStatus {
+  status(serverId: string, record?: Parameters<typeof unheardStatus>[0], userId?: string): ServerStatus {
     const server = this.#supervisor.get(serverId)
-    if (server && (!record || server.record.enabled === record.enabled)) return server.status()
+    if (server && (!record || server.record.enabled === record.enabled)) return server.status(userId)
     return unheardStatus(record)
   }
 

@@ -5,7 +5,8 @@ import type { HeaderProvider, TransportContribution } from '../contract/points.t
 import type { OpenPrograms } from '../domain/server/programs.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { CredentialSource } from '../features/credentials.ts'
-import type { AuditRegistry, ServerRegistry, UserRegistry } from '../registry/api.ts'
+import type { ContentFilter } from '../features/filters.ts'
+import type { AuditRegistry, ServerRegistry, ShareRegistry, UserRegistry } from '../registry/api.ts'
 import type { ServerRedactors } from '../secrets/server-redactors.ts'
 import type { Tables } from '../store/tables.ts'
 import type { Upstreams } from './api.ts'
@@ -18,6 +19,7 @@ export interface ConnectionsOptions {
   readonly registry: {
     readonly servers: Pick<ServerRegistry, 'list' | 'byId' | 'effective'>
     readonly users: Pick<UserRegistry, 'byId'>
+    readonly shares: Pick<ShareRegistry, 'reachOf'>
     readonly audit: Pick<AuditRegistry, 'record'>
   }
   readonly store: { readonly db: Kysely<Tables> }
@@ -40,6 +42,8 @@ export interface ConnectionsOptions {
   /** Absent: there are none. */
   readonly credentialSources?: () => ReadonlyMap<string, CredentialSource>
   readonly headerProviders: () => ReadonlyMap<string, HeaderProvider>
+  /** Absent: there are none. */
+  readonly filters?: () => ReadonlyMap<string, ContentFilter>
   readonly log: PluginLogger
   /** Holds the secrets of each server while it is used. */
   readonly redactors: ServerRedactors

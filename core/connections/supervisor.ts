@@ -70,6 +70,10 @@ export class Supervisor {
       bus.on('server.updated', event => void this.#follow(event.data.serverId)),
       // Also sent to a former owner, who lost access to it: the store decides.
       bus.on('server.removed', event => void this.#follow(event.data.serverId)),
+      // These change who may use servers of their owner.
+      bus.on('share.changed', ({ ownerId }) => this.#reviewUsers(ownerId)),
+      bus.on('group.updated', ({ ownerId }) => this.#reviewUsers(ownerId)),
+      bus.on('group.removed', ({ ownerId }) => this.#reviewUsers(ownerId)),
       bus.on('user.updated', event => this.#userChanged(event.data.userId)),
       bus.on('user.removed', event => this.#userChanged(event.data.userId)),
       // Only those connect again whose headers are others now.
@@ -269,6 +273,13 @@ export class Supervisor {
     this.#options.context.children.forgetServer(serverId)
     this.#options.context.redactors.forget(serverId)
     this.#options.context.records.forget(serverId)
+  }
+
+  /** Follows the servers of an owner that others use: some of these may have lost them. */
+  #reviewUsers(ownerId: string | null): void {
+    for (const server of this.#servers.values())
+      if (server.record.ownerId === ownerId && server.users().some(userId => userId !== ownerId))
+        this.#follow(server.record.id)
   }
 
   #userChanged(userId: string): void {

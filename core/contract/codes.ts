@@ -35,6 +35,7 @@ export const ERROR_CODES = {
   address_not_allowed: { status: 403, title: 'Not from this address' },
   admin_only: { status: 403, title: 'Administrators only' },
   not_owner: { status: 403, title: 'Only its owner may do this' },
+  owner_rights_needed: { status: 403, title: 'It needs the rights of the owner' },
   insufficient_scope: { status: 403, title: 'The key is not made for this' },
   field_forbidden: { status: 403, title: 'A field that you may not set' },
   password_mismatch: { status: 403, title: 'The present password is wrong' },
@@ -55,6 +56,8 @@ export const ERROR_CODES = {
   server_not_found: { status: 404, title: 'No such server' },
   group_not_found: { status: 404, title: 'No such group' },
   user_not_found: { status: 404, title: 'No such user' },
+  team_not_found: { status: 404, title: 'No such team' },
+  share_not_found: { status: 404, title: 'It is not shared with them' },
   key_not_found: { status: 404, title: 'No such access key' },
   sign_in_not_found: { status: 404, title: 'No such sign-in' },
   plugin_not_found: { status: 404, title: 'No such plugin' },
@@ -84,12 +87,15 @@ export const ERROR_CODES = {
   name_taken: { status: 409, title: 'Name already used' },
   server_ambiguous: { status: 409, title: 'Several servers have this name' },
   group_ambiguous: { status: 409, title: 'Several groups have this name' },
+  group_schema_differs: { status: 409, title: 'The servers of a selector have different tools' },
+  selector_argument_taken: { status: 409, title: 'A tool has the selector’s argument itself' },
   group_in_use: { status: 409, title: 'The group is in use' },
   last_admin: { status: 409, title: 'The last administrator' },
   user_owns_resources: { status: 409, title: 'The user owns servers or groups' },
   quota_servers: { status: 409, title: 'Too many servers' },
   quota_stored_bytes: { status: 409, title: 'Too much stored' },
   quota_groups: { status: 409, title: 'Too many groups' },
+  quota_shares: { status: 409, title: 'Too many shares, teams or members' },
   quota_members: { status: 409, title: 'Too many members' },
   quota_catalog_bytes: { status: 409, title: 'Too many bytes of lists' },
   key_expired: { status: 409, title: 'The access key has ended' },
@@ -179,6 +185,8 @@ export const ERROR_CODES = {
   method_not_found: { status: 200, title: 'No such method', rpc: -32601 },
   params_invalid: { status: 200, title: 'The parameters are not valid', rpc: -32602 },
   uri_ambiguous: { status: 200, title: 'Several servers could have this resource', rpc: -32602 },
+  selector_missing: { status: 400, title: 'The argument that chooses the server is missing', rpc: -32602 },
+  selector_unknown: { status: 400, title: 'The argument chooses no server', rpc: -32602 },
   cursor_invalid: { status: 400, title: 'The cursor is not valid', rpc: -32602 },
   quota_parked: { status: 200, title: 'Too many calls wait for the client', retry: true, rpc: -32603 },
   client_capability_missing: { status: 200, title: 'The client lacks a capability', rpc: -32603 },
@@ -198,6 +206,9 @@ export type ErrorCode = HubErrorCode | (keyof ErrorCodes & string)
 type ErrorDataByCode = Record<'json_invalid' | 'json_duplicate_key', { line: number; column: number }> &
   Record<'server_ambiguous' | 'group_ambiguous', { candidates: readonly string[] }> &
   Record<'resource_not_found' | 'uri_ambiguous', { uri: string }> &
+  Record<'not_owner' | 'owner_rights_needed', { role: string }> &
+  Record<'selector_missing' | 'selector_unknown' | 'server_offline', { argument: string; values: readonly string[] }> &
+  Record<'group_schema_differs' | 'selector_argument_taken', { differences: readonly JsonObject[] }> &
   Record<'redirect_blocked' | 'upstream_http_error', { status: number }> &
   Record<'version_unsupported' | 'request_invalid', { supported: readonly string[]; requested: string }> &
   Record<'connection_lost' | 'url_address_blocked', { sent: false }> & {

@@ -25,7 +25,7 @@ export interface PluginEvents {
     serverId: string
     name: string
     state: ConnectionState
-    reason?: { code: ErrorCode; message: string }
+    reason?: { code: ErrorCode; message: string; ofOwner?: true }
     attempts: number
   }
   /** The periodic checks of a server began to fail (or it was lost otherwise), or succeed again. */

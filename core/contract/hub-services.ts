@@ -61,6 +61,8 @@ export interface PluginPeople {
   byId(userId: string): Promise<Person | undefined>
   /** Rejects with `user_not_found`. */
   byName(actor: Actor, name: string): Promise<Person>
+  /** The actor's own access keys. */
+  keys(actor: UserActor): Promise<readonly Readonly<Record<'id' | 'label', string>>[]>
   /** The user with the rights of an ordinary one, for work outside of requests. Undefined when the user is gone or disabled. */
   actor(userId: string): Promise<UserActor | undefined>
 }
@@ -94,9 +96,9 @@ export interface PluginClient {
 
 /**
  * Requests in the rights that a user has now, or those of an ordinary user with `as`; rejects with `user_not_found` for one that
- * is gone or disabled.
+ * is gone or disabled. Undefined: nobody, with the rights of an ordinary user.
  */
-export type FetchFor = (userId: string, as?: 'user') => GuardedFetch
+export type FetchFor = (userId: string | undefined, as?: 'user') => GuardedFetch
 
 /** WebSockets in the rights that a user has when they are opened; rejects as {@link FetchFor} does. They end with the plugin. */
 export type DialFor = (userId: string) => GuardedDial

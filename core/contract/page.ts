@@ -15,7 +15,7 @@ export interface PageContribution {
   /**
    * Absolute path or file: URL of an ES module for browsers, at most 2 MiB, in the plugin's folder: that of its entry file,
    * or one below. The module is read when it is contributed. It is served alone, to anybody who knows its address: it must
-   * import nothing and hold no secret.
+   * import nothing but `patchbay/console`, and hold no secret.
    */
   readonly module: string
   /** Name of the custom element that the module defines, such as `my-plugin-orders`. */

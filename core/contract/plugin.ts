@@ -1,4 +1,4 @@
-import type { ErrorCodes } from './codes.ts'
+import type { ErrorCode, ErrorCodes } from './codes.ts'
 import type { ErrorKind, EventKind, Limits, PointKind } from './definition.ts'
 import type { HubError, HubErrorOptions } from './errors.ts'
 import type { EventView } from './events.ts'
@@ -128,6 +128,8 @@ export interface PluginDefinition<Config = undefined> {
   readonly variables?: Readonly<Record<string, string>>
   /** Whole paths that its routes may have; `/name/*` is all below `/name`. Of bundled plugins alone. */
   readonly claims?: readonly string[]
+  /** The answer at its claims while it does not run. Default: `route_not_found`. Of bundled plugins alone. */
+  readonly unavailable?: Readonly<{ code: ErrorCode; message: string }>
   /** Keys of the hub's settings (`PATCH /api/admin/settings`) that are the plugin's. A change holds at once. Of bundled plugins alone. */
   readonly systemSettings?: readonly string[]
   /** A top-level section of the settings file, and those of its members that stand for the block's. Of bundled plugins alone. */

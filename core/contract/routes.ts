@@ -36,12 +36,17 @@ export type RouteAnswerKind = Readonly<{
   schema?: ConfigSchema<unknown>
   of?: 'server'
   example?: JsonValue | object
+  /** Of a `text` that is no JSON. */
+  contentType?: string
 }>
 
 /** The answer of a route. Default: status 200, no body. The body is sent as JSON. */
 export interface RouteAnswer {
   readonly status?: number
   readonly body?: JsonValue | object
+  /** In place of `body`: a text that is written already, of `type`: JSON, which is the default, CSV, plain text or OpenMetrics. */
+  readonly text?: string
+  readonly type?: string
   /** In place of `body`: a page of HTML, without scripts and styles, which the content security policy forbids. */
   readonly page?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -82,6 +87,8 @@ export interface PluginRoute<Params, Query, Body, Access extends RouteAccess> {
   tooLarge?(): HubError
   /** By status. */
   readonly answers: Readonly<Record<number, RouteAnswerKind>>
+  /** Changes nothing, as GET: open to keys that may only read. */
+  readonly reads?: true
   /** Bytes of the body, at most 1 MiB, which is the default. */
   readonly bodyLimit?: number
   /** Milliseconds for an answer from a worker. Default 2,000. */

@@ -1,7 +1,9 @@
 import type { FieldError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { GroupRecord, Visibility } from '../contract/records.ts'
+import type { GroupInstructions } from '../features/groups.ts'
 import { GROUP_FIELDS, GROUP_TABLE, MEMBER_FIELDS, MEMBER_TABLE, type MemberInput } from './group-fields.ts'
+import { type SelectorInput, selectorBodyOf } from './groups/selector.ts'
 import { readTable } from './json/field-table.ts'
 import { Fields } from './json/fields.ts'
 import { nameKey } from './names.ts'
@@ -18,6 +20,7 @@ const ANSWER_FIELDS = [
   'updatedAt',
   'origin',
   'endpoint',
+  'role',
   'status',
   'tokens',
   'warnings',
@@ -31,6 +34,9 @@ export interface ParsedGroupBody {
   readonly visibility: Visibility
   readonly naming: 'auto' | 'prefixed'
   readonly resultLimitBytes?: number
+  readonly instructions?: GroupInstructions
+  readonly tags?: readonly string[]
+  readonly selector?: SelectorInput
   readonly members: readonly MemberInput[]
 }
 
@@ -70,9 +76,12 @@ export function parseMemberBody(server: string, body: JsonObject): MemberInput {
 
 /** The body of a group, in the form that {@link parseGroupBody} accepts. */
 export function groupBodyOf(group: GroupRecord): JsonObject {
+  const selector = selectorBodyOf(group)
   return {
     name: group.name,
     ...(group.description === undefined ? {} : { description: group.description }),
+    ...(group.instructions === undefined ? {} : { instructions: { ...group.instructions } }),
+    ...(group.tags === undefined ? {} : { tags: [...group.tags] }),
     visibility: group.visibility,
     naming: group.naming,
     members: group.members.map(member => ({
@@ -82,6 +91,7 @@ export function groupBodyOf(group: GroupRecord): JsonObject {
       prompts: member.prompts === 'all' ? 'all' : [...member.prompts],
       resources: member.resources === 'all' ? 'all' : [...member.resources],
     })),
+    ...(selector === undefined ? {} : { selector }),
     ...(group.resultLimitBytes === undefined ? {} : { resultLimit: group.resultLimitBytes }),
   }
 }

@@ -1,6 +1,9 @@
 import type { FieldError } from '../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import type { MemberTool, Visibility } from '../contract/records.ts'
+import { INSTRUCTIONS_SCHEMA, readInstructions } from './groups/instructions.ts'
+import { readSelector, SELECTOR_SCHEMA } from './groups/selector.ts'
+import { readTags, TAGS_SCHEMA } from './groups/tags.ts'
 import { canonical } from './json/canonical-json.ts'
 import { type BodyTable, readTable, schemasOf } from './json/field-table.ts'
 import { Fields, STRING_BYTES } from './json/fields.ts'
@@ -91,6 +94,11 @@ export const GROUP_TABLE = {
     schema: { ...TEXT, description: 'What the group is for, as people and the smart group read it.' },
     read: (fields: Fields) => fields.text('description'),
   },
+  instructions: { schema: INSTRUCTIONS_SCHEMA, read: readInstructions },
+  tags: {
+    schema: { ...TAGS_SCHEMA, description: 'Words by which people and rules find the group; letter case is ignored.' },
+    read: readTags,
+  },
   owner: {
     schema: {
       ...TEXT,
@@ -140,6 +148,7 @@ export const GROUP_TABLE = {
     },
     read: readMembers,
   },
+  selector: { schema: SELECTOR_SCHEMA, read: readSelector },
 } satisfies BodyTable
 
 /** The name of `members` in settings files of other hubs. */

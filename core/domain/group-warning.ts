@@ -12,6 +12,10 @@ export interface GroupWarning {
     | 'items_left_out'
     | 'tools_costly'
     | 'tool_costly'
+    | 'others_get_less'
+    | 'selector_differs'
+    | 'selector_partial'
+    | 'selector_argument_taken'
   readonly message: string
   /** The server's name as its owner wrote it. */
   readonly server?: string

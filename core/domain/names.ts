@@ -3,7 +3,7 @@ import { normalForm } from '../transport-kit/normal-form.ts'
 import { visibleName } from './text/visible-text.ts'
 
 /** Kinds of names; names of users have further rules. */
-export type NameKind = 'server' | 'group' | 'user' | 'alias'
+export type NameKind = 'server' | 'group' | 'user' | 'alias' | 'team' | 'tag'
 
 /** A name as stored (NFC), and the key that must be unique. */
 export interface CheckedName {
@@ -19,6 +19,8 @@ export interface NameProblem {
 
 /** Longest name, in code points after NFC. */
 export const NAME_CHARACTERS = 64
+/** Longest tag, in code points after NFC. */
+export const TAG_CHARACTERS = 32
 /** Longest text that is normalized to check whether it is a name, in UTF-16 code units. */
 const MOST_UNITS = 16 * NAME_CHARACTERS
 
@@ -36,8 +38,9 @@ export function checkName(kind: NameKind, input: unknown): CheckedName | NamePro
   const shown = quoteName(name)
   if (/^[@$]/.test(name)) return { code: 'name_reserved', detail: `The name ${shown} begins with a reserved character` }
   const length = name.length > MOST_UNITS ? name.length : [...name].length
-  if (length === 0 || length > NAME_CHARACTERS) {
-    return { code: 'name_invalid', detail: `A ${kind} name has 1 to ${NAME_CHARACTERS} characters, this one ${length}` }
+  const most = kind === 'tag' ? TAG_CHARACTERS : NAME_CHARACTERS
+  if (length === 0 || length > most) {
+    return { code: 'name_invalid', detail: `A ${kind} name has 1 to ${most} characters, this one ${length}` }
   }
   if (name.trim() !== name) return { code: 'name_invalid', detail: `The name ${shown} begins or ends with a space` }
   const user = kind === 'user'

@@ -1,13 +1,6 @@
 import type { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { Actor, GroupRecord, ServerRecord, UserActor } from '../contract/records.ts'
-
-declare module '../contract/hub-services.ts' {
-  interface PluginPeople {
-    /** The label of an access key of the actor's own. */
-    keyLabel(actor: Actor, keyId: string): Promise<string | undefined>
-  }
-}
+import type { GroupRecord, ServerRecord, UserActor } from '../contract/records.ts'
 
 declare module '../contract/points.ts' {
   interface ExtensionPoints {

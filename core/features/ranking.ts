@@ -1,5 +1,5 @@
-import type { ScopeTool } from '../contract/points.ts'
 import type { UserActor } from '../contract/records.ts'
+import type { ScopeTool } from './tools.ts'
 
 declare module '../contract/points.ts' {
   interface ExtensionPoints {

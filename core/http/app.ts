@@ -104,7 +104,8 @@ export function createApp(deps: AppDeps): App {
     const offered = deps.plugins && pluginRoute(path, raw.method, deps.plugins.routes, deps.plugins.audit)
     if (offered) return runOffered(offered, raw, context.env)
     const here = known.filter(({ matches }) => matches.test(path)).map(({ route }) => route)
-    return pipeline.unrouted(context.req.raw, path, info, allowedMethods(here), here.some(isPublic))
+    const refusal = deps.plugins?.routes.unavailable(path)
+    return pipeline.unrouted(context.req.raw, path, info, allowedMethods(here), here.some(isPublic), refusal)
   })
   hono.onError(error => {
     throw error

@@ -195,12 +195,20 @@ export function createPipeline(deps: PipelineDeps) {
   }
 
   return {
-    /** Rejects a request without a route. `allow`: the methods of the path, if it exists. */
-    async unrouted(request: Request, path: string, info: RequestInfo, allow: readonly string[], open: boolean) {
+    /** Rejects a request without a route, by `refusal` if there is one. `allow`: the methods of the path, if it exists. */
+    async unrouted(
+      request: Request,
+      path: string,
+      info: RequestInfo,
+      allow: readonly string[],
+      open: boolean,
+      refusal?: HubError,
+    ) {
       if (isApi(path) && !open) {
         const actor = await authenticator.authenticate(request.headers, 'api', 'GET', info, true, true)
         count(path, actor, info)
       }
+      if (refusal) throw refusal
       if (allow.length > 0) {
         throw new HubError('method_not_allowed', `${request.method.slice(0, 16)} is not one of ${allow.join(', ')}`, {
           data: { allow },
@@ -276,7 +284,7 @@ function readQuery(route: RunnableRoute, request: Request, errors: FieldError[])
   if (route.anyQuery) return {}
   const { query } = targetOf(request.url)
   const given = query === '' ? {} : queryObject(query)
-  const problems = queryProblems(query, given)
+  const problems = queryProblems(query, given, route.query)
   errors.push(...problems)
   if (problems.length > 0) return {}
   if (route.query) return read(route.query, given, 'query', errors)

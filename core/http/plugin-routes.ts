@@ -34,9 +34,11 @@ export interface DescribedRoute {
         /** The answer is such a record, or of the schema. */
         readonly of?: NonNullable<RouteAnswerKind['of']>
         readonly example?: JsonValue | object
+        readonly contentType?: string
       }
     >
   >
+  readonly reads?: true
   readonly bodyLimit?: number
   readonly rawBody?: number
   readonly timeoutMs?: number
@@ -78,6 +80,8 @@ export interface PluginRouteTable {
   whole(): readonly PluginSchemaRoute[]
   /** Routes with schemas of all plugins; the same objects while nothing has changed. */
   all(): readonly PluginSchemaRoute[]
+  /** The answer at a path that a plugin claims which does not run, if it has one of its own. */
+  unavailable(path: string): HubError | undefined
   /** Routes of kinds of records, with whole paths; of all plugins or of one. */
   records(plugin?: string): readonly Route[]
   /** Error codes of all plugins. */
@@ -91,9 +95,12 @@ export type FoundPluginRoute =
   | { readonly route: RunnableRoute; readonly params: Readonly<Record<string, string>> }
   | { readonly allow: readonly string[]; readonly open: boolean }
 
+/** Content types that a text of a plugin may have: none that a browser runs. */
+const TYPE = /^(?:application\/(?:json|openmetrics-text)|text\/(?:csv|plain))(?:; [a-z]+=[a-z0-9.-]+)*$/i
 const PATH = /^\/api\/plugins\/([^/]+)\/(.+)$/
 /** Headers that an answer of a plugin may have. */
-const HEADER = /^(?:x-[a-z0-9-]+|etag|location|cache-control|retry-after|link|last-modified|www-authenticate|pragma)$/i
+const HEADER =
+  /^(?:x-[a-z0-9-]+|etag|location|content-disposition|cache-control|retry-after|link|last-modified|www-authenticate|pragma)$/i
 
 /**
  * A plugin's route that runs like the hub's own: credential, access and rate are checked first, and a body is limited
@@ -194,6 +201,7 @@ function schemaRoute(offered: PluginSchemaRoute, audit: Pick<AuditRegistry, 'rec
     ...(whole && !ownLimit ? { rated: true as const } : {}),
     ...(ownCredential ? { ownCredential } : {}),
     ...(anyQuery ? { anyQuery } : {}),
+    ...(described.reads ? { reads: true } : {}),
     ...(described.query ? { query: z.record(z.string(), z.unknown()) } : {}),
     ...(described.body ? { body: z.record(z.string(), z.unknown()) } : {}),
     ...(described.bodyLimit === undefined ? {} : { bodyLimit: described.bodyLimit }),
@@ -237,12 +245,16 @@ function headersOf({ headers }: Request, isOwn: boolean): Readonly<Record<string
 }
 
 /** The answer as the hub sends it. Throws `internal` for one that no plugin may send. */
-function replyOf(plugin: string, { status = 200, body, page, headers = {} }: RouteAnswer): Reply {
+function replyOf(plugin: string, { status = 200, body, text, type, page, headers = {} }: RouteAnswer): Reply {
   const wrong = Object.keys(headers).find(name => !HEADER.test(name))
-  if (wrong !== undefined || !Number.isInteger(status) || status < 200 || status > 599) {
-    const what = wrong === undefined ? `the status ${status}` : `the header "${wrong}"`
+  const isStatus = Number.isInteger(status) && status >= 200 && status <= 599
+  const isType = type === undefined || TYPE.test(type)
+  if (wrong !== undefined || !isStatus || !isType) {
+    const what =
+      wrong !== undefined ? `the header "${wrong}"` : isStatus ? `the type "${type}"` : `the status ${status}`
     throw new HubError('internal', `The plugin "${plugin}" answered with ${what}, which it may not`)
   }
+  if (text !== undefined) return { status, headers, text, ...(type === undefined ? {} : { type }) }
   if (page !== undefined) return { status, headers, text: page, type: 'text/html; charset=utf-8' }
   return { status, headers, ...(body === undefined ? {} : { body }) }
 }

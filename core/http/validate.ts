@@ -33,13 +33,26 @@ export function closed(schema: z.ZodType): z.ZodType {
   return about === undefined ? schema.strict() : schema.strict().meta(about)
 }
 
-/** Errors of a query as a whole: invalid escapes, bytes that are not UTF-8, NUL, and duplicate parameters. */
-export function queryProblems(query: string, given: Readonly<Record<string, string | string[]>>): FieldError[] {
+/**
+ * Errors of a query as a whole: invalid escapes, bytes that are not UTF-8, NUL, and duplicates of parameters that are no list in
+ * the route's schema.
+ */
+export function queryProblems(
+  query: string,
+  given: Readonly<Record<string, string | string[]>>,
+  schema?: z.ZodType,
+): FieldError[] {
   const misspelt = query.includes('%') ? misspeltParameters(query) : []
   if (misspelt.length > 0) return misspelt
   return Object.keys(given)
-    .filter(name => Array.isArray(given[name]))
+    .filter(name => Array.isArray(given[name]) && !takesMany(schema, name))
     .map(name => ({ pointer: pointerOf([name], 'query'), code: 'duplicate', detail: `${shown(name)} is given twice` }))
+}
+
+function takesMany(schema: z.ZodType | undefined, name: string): boolean {
+  const field: unknown = schema instanceof z.ZodObject ? schema.shape[name] : undefined
+  const inner = field instanceof z.ZodOptional ? field.unwrap() : field
+  return inner instanceof z.ZodPipe && inner.out instanceof z.ZodArray
 }
 
 function misspeltParameters(query: string): FieldError[] {

@@ -6,6 +6,7 @@ import assistantBridge from '../../plugins/assistant-bridge/plugin.ts'
 import bundles from '../../plugins/bundles/plugin.ts'
 import clientConfig from '../../plugins/client-config/plugin.ts'
 import groups from '../../plugins/groups/plugin.ts'
+import guards from '../../plugins/guards/plugin.ts'
 import hostedKeys from '../../plugins/hosted-keys/plugin.ts'
 import importClients from '../../plugins/import-clients/plugin.ts'
 import logDatabase from '../../plugins/log-database/plugin.ts'
@@ -77,6 +78,7 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   signIn,
   approvals,
   quotas,
+  guards,
 ]
 
 /** Settings of the hub that plugins read at each use, so that a change holds at once. */

@@ -117,6 +117,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const importDocument = bodyParser.importDocument.bind(bodyParser)
   undo.defer(() => bodyParser.dispose())
   const kinds = new OpenKinds(RECORD_KINDS)
+  let mcpRoom: McpEndpoint | undefined
   const room: OpenRegistry = createRegistry({
     kinds,
     store,
@@ -129,9 +130,11 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     fileWriter: loaded.settings,
     checkDocument: (document, sender) => bodyParser.checkDocument(document, sender),
     transports,
+    checkGroup: (group, servers) => mcpRoom?.checkGroup(group, servers),
   })
   undo.defer(() => closeRegistry(room, log))
   const { registry } = room
+  await room.load()
   const { config, sources, written, warnings } = loaded.withStored(await registry.settings.allSystem())
   for (const warning of warnings) log.warn(warning)
   stdioPolicy = config.stdioPolicy
@@ -173,6 +176,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     transports: () => plugins.contributions('transport'),
     headerProviders: () => plugins.contributions('headerProvider'),
     credentialSources: () => plugins.contributions('credentialSource'),
+    filters: () => plugins.contributions('contentFilter'),
     log: hubLog.with({ component: 'connections' }),
     redactors: servers,
     instanceId: marks.make(),
@@ -204,6 +208,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     resolver: () => firstContribution(plugins.contributions('groupResolver')),
     middlewares: () => everyContribution(plugins.contributions('mcpMiddleware')),
     watch: plugins.middlewares,
+    filters: () => plugins.contributions('contentFilter'),
     toolSets: () => plugins.contributions('tools'),
     callGates: () => plugins.contributions('callGate'),
     challenge: () => firstContribution(plugins.contributions('challenge')),
@@ -215,6 +220,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     version: manifest.version,
     draining: () => draining,
   })
+  mcpRoom = mcp
   undo.defer(() => mcp.dispose())
   services.endpoint = mcp
 
@@ -265,6 +271,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
       ...{ registry, alerts, dashboards, assistant, templates },
+      closedFields: ({ transport, config }) => transports.serverFields.closed(transport, config),
       ...moving,
       ...{ importSources, kinds, logStore },
       usualHealthCheck: () => loaded.settings.state.healthCheck,
@@ -276,7 +283,6 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       clientConfigs: () => plugins.contributions('clientConfig'),
       activeConnections: () => http.active(),
       openStreams: userId => http.liveStreams(userId) + mcp.usage(userId).streamsPerUser,
-      sealer,
       logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
       ...metricsDeps({
         ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs, tracer, logStore },

@@ -31,6 +31,11 @@ export interface McpEndpoint {
   endSession(id: string, reason: string): boolean
   /** The group as a client that may use these servers sees it, for the console and the CLI. Waits for lists of the actor alone. */
   groupView(actor: UserActor, group: GroupRecord, servers: readonly ServerRecord[]): Promise<GroupView>
+  /**
+   * Throws `group_schema_differs` or `selector_argument_taken` for a group whose selector chooses among servers that are not alike,
+   * as far as their lists are known.
+   */
+  checkGroup(group: GroupRecord, servers: readonly ServerRecord[]): void
   /** Opens no new sessions; waits for calls in flight, at most `timeoutMs`; then ends all streams. */
   drain(timeoutMs: number): Promise<void>
   dispose(): void

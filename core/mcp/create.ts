@@ -3,12 +3,16 @@ import type { LiveCredentials } from '../auth/live-credentials.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { within } from '../connections/within.ts'
 import type { PluginLogger } from '../contract/plugin.ts'
-import type { GroupResolver, McpMiddleware, ToolSet } from '../contract/points.ts'
+import type { McpMiddleware } from '../contract/points.ts'
 import type { ServerRecord, UserActor } from '../contract/records.ts'
 import type { BytesInFlight } from '../domain/byte-account.ts'
+import { includesRole } from '../domain/ownership.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Challenge } from '../features/credentials.ts'
+import type { ContentFilter } from '../features/filters.ts'
 import type { CallGate } from '../features/gates.ts'
+import type { GroupResolver } from '../features/group-names.ts'
+import type { ToolSet } from '../features/tools.ts'
 import type { CallTracer } from '../features/tracing.ts'
 import type { Registry } from '../registry/api.ts'
 import type { HubMarks } from '../secrets/hub-marks.ts'
@@ -31,7 +35,7 @@ import { type Changes, createChanges } from './changes/create.ts'
 import { HttpEndpoint } from './endpoint.ts'
 import { EraDispatcher } from './era-dispatcher.ts'
 import { CallGates } from './gates/call-gates.ts'
-import { groupView } from './group-view.ts'
+import { groupView, refuseUnlike } from './group-view.ts'
 import { PathClients } from './inner/path-clients.ts'
 import { createLegacySide } from './legacy/create.ts'
 import type { TokenSealer } from './legacy/session-id.ts'
@@ -44,12 +48,14 @@ import { Refusals } from './rpc/refusals.ts'
 import { OfflineGracePeriod } from './scope/offline-grace.ts'
 import { headersFor, NO_HEADERS } from './scope/passed-headers.ts'
 import { Principals, ScopeTable, toResolvedScope } from './scope/paths.ts'
+import { ItemForms } from './scope/selector.ts'
 import { Subscribers } from './scope/subscribers.ts'
 import { ToolSets } from './scope/tool-sets.ts'
 
 /** Interval of the sweep for idle sessions and expired events. */
 const SESSION_SWEEP_MS = 30_000
 const DRAIN_POLL_MS = 20
+const NO_FILTERS: ReadonlyMap<string, ContentFilter> = new Map()
 
 interface McpDeps {
   readonly registry: Registry
@@ -68,6 +74,8 @@ interface McpDeps {
   readonly resolver: () => GroupResolver | undefined
   readonly middlewares: () => readonly McpMiddleware[]
   readonly watch: MiddlewareWatch
+  /** By the names of their plugins. Default: none. */
+  readonly filters?: () => ReadonlyMap<string, ContentFilter>
   readonly toolSets: () => ReadonlyMap<string, ToolSet>
   /** Gates through which each tools/call goes. Default: none. */
   readonly callGates?: () => ReadonlyMap<string, CallGate>
@@ -105,20 +113,21 @@ export function createMcp(deps: McpDeps): McpEndpoint {
   const toolSets = new ToolSets(deps.toolSets, log)
   const headersOf = (actor: UserActor, servers: readonly ServerRecord[]) =>
     headersFor(deps.registry.settings, actor, servers)
-  const scopeParts = { upstreams, offlineGrace, toolSets, now }
+  const scopeParts = { upstreams, offlineGrace, toolSets, now, itemForms: new ItemForms() }
   const scopes = new ScopeTable(deps.resolver, headersOf, scopeParts, scope => subscribers.inUse(scope))
   const tasks = new TaskTable(now)
   const base = {
     ...{ bus, upstreams, scopes, sessions, loads, subscribers, keepAlive },
     ...{ credentials, sealer, log, version, draining },
   }
-  const changes = createChanges({ ...base, offlineGrace, tasks })
+  const filters = deps.filters ?? (() => NO_FILTERS)
+  const changes = createChanges({ ...base, offlineGrace, tasks, filters })
   sessions.ended.on(({ key }) => {
     tasks.dropConnection(key)
     upstreams.endSession(key)
   })
   emitSessionEvents(sessions, bus)
-  const calls = createCalls(deps, { now, scopes, changes, tasks })
+  const calls = createCalls(deps, { now, scopes, changes, tasks, filters })
   const { router, directCalls, refusals } = calls
   const { scopeChanged, scopeEnded } = changes.fanout
   // The names of other methods are the caller's: any number of different ones.
@@ -188,7 +197,11 @@ export function createMcp(deps: McpDeps): McpEndpoint {
     },
     async groupView(actor, group, servers) {
       await Promise.all(servers.map(({ id }) => upstreams.callerLists(id, actor.userId)))
-      return groupView(actor, toResolvedScope({ group, servers }, NO_HEADERS), upstreams, toolSets)
+      const resolved = toResolvedScope({ group, servers }, NO_HEADERS)
+      return groupView(actor, resolved, { upstreams, toolSets, seesWhole: seesWhole(deps.registry) })
+    },
+    checkGroup(group, servers) {
+      refuseUnlike(toResolvedScope({ group, servers }, NO_HEADERS), upstreams)
     },
     async drain(timeoutMs) {
       drained = true
@@ -222,20 +235,27 @@ function emitSessionEvents(sessions: SessionTable, bus: EventBus): void {
   )
 }
 
+function seesWhole({ shares }: Pick<Registry, 'shares'>) {
+  return (actor: UserActor, server: ServerRecord): boolean => includesRole(shares.roleOf(actor, server), 'see')
+}
+
 interface CallParts {
   readonly now: () => number
   readonly scopes: ScopeTable
   readonly changes: Changes
   readonly tasks: TaskTable
+  readonly filters: () => ReadonlyMap<string, ContentFilter>
 }
 
 /** Creates the router and the direct calls: they answer the requests of both eras, and tool calls outside any session. */
-function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table }: CallParts) {
+function createCalls(deps: McpDeps, { now, scopes, changes, tasks: table, filters }: CallParts) {
   const { fanout, subscriptions, levels } = changes
   const refusals = new Refusals(now)
   const directCalls = new DirectCalls(deps.registry.servers, deps.bus)
   const forwarder = new Forwarder({
     upstreams: deps.upstreams,
+    seesWhole: seesWhole(deps.registry),
+    filters,
     refresh: scope => (scope.path === '' ? directCalls.refresh(scope) : scopes.settle(scope)),
     sharedNotice: (serverId, sessionId, method, params) => fanout.notice(serverId, sessionId, method, params),
     pageVisitId: (sessionId, serverId) => fanout.pageVisitId(sessionId, serverId),

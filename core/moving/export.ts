@@ -13,7 +13,7 @@ import { OneAtATime } from './one-at-a-time.ts'
 import { sealWithPassphrase } from './passphrase.ts'
 
 /** The registries that an export reads. */
-export type ExportRegistry = Pick<Registry, 'servers' | 'groups' | 'settings'>
+export type ExportRegistry = Pick<Registry, 'servers' | 'groups' | 'shares' | 'settings'>
 
 /** The kinds that are exported beside those of the registry. */
 export type ExportRecords = ReturnType<MovingKinds>
@@ -88,6 +88,7 @@ async function exportedServers({ servers }: ExportRegistry, actor: UserActor, ke
 
 async function exportedGroups({ groups }: ExportRegistry, actor: UserActor): Promise<JsonObject> {
   const own = `${actor.name}~`
+  const plain = (ref: string): string => (ref.startsWith(own) ? ref.slice(own.length) : ref)
   const found: [string, JsonValue][] = []
   for (const { id } of byName(await groups.list(actor, { scope: 'mine' }))) {
     const record = await groups.byId(actor, id)
@@ -97,9 +98,13 @@ async function exportedGroups({ groups }: ExportRegistry, actor: UserActor): Pro
     // The importing user may have another name.
     const shown = members.map(member => {
       if (!isJsonObject(member) || typeof member.server !== 'string') return member
-      return { ...member, server: member.server.startsWith(own) ? member.server.slice(own.length) : member.server }
+      return { ...member, server: plain(member.server) }
     })
-    found.push([record.name, { ...body, members: shown }])
+    const { selector } = body
+    const selected = isJsonObject(selector) && isJsonObject(selector.members) ? Object.entries(selector.members) : []
+    const values = selected.map(([value, ref]) => [value, typeof ref === 'string' ? plain(ref) : ref])
+    const chosen = isJsonObject(selector) ? { selector: { ...selector, members: Object.fromEntries(values) } } : {}
+    found.push([record.name, { ...body, ...chosen, members: shown }])
     await nextTurn()
   }
   return Object.fromEntries(found)

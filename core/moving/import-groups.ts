@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.
 import type { GroupRecord } from '../contract/records.ts'
 import { formatRef, nameKey, parseRef } from '../domain/names.ts'
 import type { UserRecord } from '../registry/api.ts'
-import { absentMembers, memberName } from './import-members.ts'
+import { absentMembers, memberName, presentSelector } from './import-members.ts'
 import type { ImportResult, ImportScope, Of } from './import-scope.ts'
 
 /** Makes a group, or compares it with the existing one. Throws the registry's errors. */
@@ -15,7 +15,10 @@ export async function importGroup(
   warnings: string[],
 ): Promise<ImportResult> {
   const { groups } = scope.parts.registry
-  const body = { ...item.body, name, owner: owner.name, members: scope.membersOf(item.body.members ?? []) }
+  const { selector } = item.body
+  const chosen = selector === undefined ? {} : { selector: scope.selectorOf(selector) }
+  const named = { ...chosen, members: scope.membersOf(item.body.members ?? []) }
+  const body = { ...item.body, name, owner: owner.name, ...named }
   const former = { formerPaths: item.formerPaths, formerPrefixes: formerPrefixes(item, body.members) }
   const create = (written: JsonObject) => groups.create(scope.actor, written, former)
   const found = await groups.find(scope.actor, owner.name, name)
@@ -81,6 +84,8 @@ async function writeGroup(
     const members = body.members.filter((_, at) => !absent.has(at))
     const names = body.members.filter((_, at) => absent.has(at)).map(memberName)
     warnings.push(`Left out, since there is no such server: ${names.join(', ')}`)
-    return write({ ...body, members })
+    const { selector, ...rest } = body
+    const left = presentSelector(error, selector)
+    return write({ ...rest, ...(left === undefined ? {} : { selector: left }), members })
   }
 }

@@ -82,7 +82,7 @@ async function lackingMembers(
   const lacking: string[] = []
   for (const ref of refs) {
     const { owner = group.ownerName, name } = parseRef(ref)
-    const { id } = await parts.registry.servers.resolve(actor, formatRef(owner, name), 'see')
+    const { id } = await parts.registry.servers.resolve(actor, formatRef(owner, name), 'use')
     if (!present.has(id)) lacking.push(ref)
     present.add(id)
   }

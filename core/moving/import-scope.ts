@@ -126,6 +126,14 @@ export class ImportScope {
     })
   }
 
+  /** A group's selector with the names that its members have here. */
+  selectorOf(selector: JsonValue): JsonValue {
+    if (!isJsonObject(selector) || !isJsonObject(selector.members)) return selector
+    const members = Object.entries(selector.members)
+    const named = members.map(([value, ref]) => [value, typeof ref === 'string' ? this.refOf('server', ref) : ref])
+    return { ...selector, members: Object.fromEntries(named) }
+  }
+
   /** Once an owner's quota is reached, further attempts would only cost time. */
   async attempt<T>(kind: string, owner: UserRecord, make: () => Promise<T>): Promise<T> {
     const key = `${kind} ${owner.id}`

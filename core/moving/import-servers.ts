@@ -36,7 +36,7 @@ export async function importServer(
   const body = { ...entry, name, owner: owner.name, ...(isOff ? { enabled: false } : {}) }
   const { servers } = scope.parts.registry
   const unseen = scope.isUnseen(item, owner)
-  const present = await servers.resolve(scope.actor, formatRef(owner.name, name), 'edit').catch(missing)
+  const present = await servers.resolve(scope.actor, formatRef(owner.name, name), 'owner').catch(missing)
   if (present && (await isSameServer(scope, present, body))) return { verdict: 'same' }
   const { owner: __, ...shown } = maskedSecrets(scope.transports, body)
   if (present) {

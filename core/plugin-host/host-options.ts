@@ -16,7 +16,7 @@ export interface PluginHostOptions {
   readonly folder: string
   readonly registry: RegistryView
   /** Kept equal to the contributions to the point `transport`. */
-  readonly transports: Pick<OpenTransports, 'add' | 'remove' | 'programs'>
+  readonly transports: Pick<OpenTransports, 'add' | 'remove' | 'programs' | 'serverFields'>
   readonly bus: EventBus
   readonly log: (plugin: string) => PluginLogger
   /** Counts the metrics of plugins. */

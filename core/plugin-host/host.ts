@@ -17,7 +17,7 @@ import { PointTable } from './points.ts'
 import { asDefinition, type PluginEntry, resolvePlugin } from './resolve.ts'
 import { RouteTable } from './route-table.ts'
 import { type HostAccess, runInMain, runInWorker, withVariables } from './run.ts'
-import { closeToServers, openToServers } from './server-points.ts'
+import { closeToServers, declareToServers, openToServers } from './server-points.ts'
 import { keepSecrets } from './shown-config.ts'
 import { keyOf, newSlot, noteFailure, type PluginState, renewedSlot, type Slot } from './slot.ts'
 
@@ -52,7 +52,7 @@ export class PluginHost {
     const configured = new Map(options.entries.map(entry => [entry.use, entry]))
     const entryOf = (name: string): PluginEntry => configured.get(name) ?? { use: name }
     const bundled = inOrder(options.bundled).map(definition => newSlot(entryOf(definition.name), definition))
-    for (const { name, programs = {} } of options.bundled) options.transports.programs.declare(name, programs)
+    declareToServers(options.transports, options.bundled)
     const names = new Set(options.bundled.map(definition => definition.name))
     this.#slots = [
       ...bundled,

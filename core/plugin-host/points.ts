@@ -21,6 +21,7 @@ const HUB_POINTS = {
   bridge: true,
   routes: true,
   callTracer: true,
+  contentFilter: true,
   tokenVerifier: true,
   challenge: true,
   secondFactor: true,
@@ -29,6 +30,7 @@ const HUB_POINTS = {
   builtPage: true,
   serverTemplates: true,
   programSource: true,
+  serverFields: true,
   limitUse: true,
 } satisfies Partial<Record<keyof ExtensionPoints, true>>
 

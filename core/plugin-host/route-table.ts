@@ -4,6 +4,7 @@ import type { RouteContribution } from '../contract/points.ts'
 import type { PluginRouteTable, PluginSchemaRoute } from '../http/plugin-routes.ts'
 import type { Route } from '../http/route.ts'
 import type { PointTable } from './points.ts'
+import { claimed } from './services/claims.ts'
 import { attributed, type OpenRoute } from './services/routes.ts'
 import type { Slot } from './slot.ts'
 
@@ -43,6 +44,15 @@ export class RouteTable implements PluginRouteTable {
     return this.#slots()
       .filter(({ state }) => state === 'running')
       .flatMap(slot => this.#routesOf(slot))
+  }
+
+  unavailable(path: string): HubError | undefined {
+    for (const { state, definition } of this.#slots()) {
+      const { unavailable, claims = [] } = definition ?? {}
+      if (state !== 'running' && unavailable && claimed(claims, path))
+        return new HubError(unavailable.code, unavailable.message)
+    }
+    return undefined
   }
 
   records(plugin?: string): readonly Route[] {

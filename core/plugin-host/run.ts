@@ -11,6 +11,7 @@ import type { Admission } from './isolate-protocol.ts'
 import { pluginMetrics } from './plugin-metrics.ts'
 import type { PointTable } from './points.ts'
 import { parsePluginConfig } from './resolve.ts'
+import { claimed } from './services/claims.ts'
 import { checkDefinition } from './services/definition.ts'
 import { Jobs } from './services/jobs.ts'
 import { pluginFolder, pluginSettings } from './services/kept.ts'
@@ -168,12 +169,6 @@ function addRoute(slot: Slot, route: OpenRoute): void {
   if (isOfRecords || slot.routes.some(same))
     throw new Error(`route ${method} ${path}: there is one for these paths already`)
   slot.routes.push(route)
-}
-
-function claimed(claims: readonly string[], path: string): boolean {
-  return claims.some(claim =>
-    claim.endsWith('/*') ? path.startsWith(claim.slice(0, -1)) || path === claim.slice(0, -2) : path === claim,
-  )
 }
 
 function addRecordRoutes(slot: Slot, routes: readonly Route[]): void {

@@ -17,12 +17,13 @@ export function registryView(registry: Registry): RegistryView {
       const ownerName = owner ?? (actor.kind === 'user' ? actor.name : undefined)
       if (ownerName === undefined) return undefined
       try {
-        return await servers.resolve(actor, `${ownerName}~${name}`, 'see')
+        return await servers.resolve(actor, `${ownerName}~${name}`, 'use')
       } catch (error) {
         if (error instanceof HubError && error.status === 404) return undefined
         throw error
       }
     },
+    mayUse: (userId, thing) => registry.shares.mayUse(userId, thing),
     ownServers: actor => servers.list(actor, { scope: 'mine' }),
     usableMembers: (actor, group) => groups.usableMembers(actor, group),
   }

@@ -9,6 +9,7 @@ export { guardJson } from '../domain/json/json-guard.ts'
 export { pointerToken, valueAt } from '../domain/json/json-pointer.ts'
 export { checkName, formatRef, isNameProblem, nameKey, quoteName } from '../domain/names.ts'
 export { nextTurn } from '../domain/next-turn.ts'
+export { checkHeaders } from '../domain/server/address.ts'
 export { readPackageRun } from '../domain/server/package-run.ts'
 export { PROGRAM_FOLDER } from '../domain/server/programs.ts'
 export { looksMasked, maskSecret } from '../domain/server/secrets.ts'
@@ -20,6 +21,7 @@ export { hasHidden, visibleName, visibleText } from '../domain/text/visible-text
 export { MOST_ERRORS, validationError } from '../domain/validation-error.ts'
 export {
   anyJson,
+  anyObject,
   exampleList,
   flag,
   limitedRecord,
@@ -29,6 +31,17 @@ export {
   refParams,
   timestamp,
 } from '../http/routes/schemas.ts'
+export { serverLabels } from '../http/routes/server-labels.ts'
+export {
+  asksForOwn,
+  covered,
+  durationField,
+  rangeField,
+  readRange,
+  readStep,
+  scopeField,
+} from '../http/routes/time-range.ts'
+export { wrong } from '../http/routes/wrong-field.ts'
 export { OneAtATime } from '../moving/one-at-a-time.ts'
 export { webFetch } from '../outbound/web-fetch.ts'
 export { type Draft, type Planned, plannedByReading } from '../plans/planned.ts'

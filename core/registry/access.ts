@@ -1,7 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { Actor, Visibility } from '../contract/records.ts'
 import { formatRef, nameKey, parseRef, quoteName } from '../domain/names.ts'
-import { canEdit, canSee, isAdmin, isPublic, type Owned } from '../domain/ownership.ts'
+import { includesRole, isAdmin, roleFor, type SharedRoles, type Thing, type ThingRole } from '../domain/ownership.ts'
 import type { Right, WriteOptions } from './api.ts'
 import { type OwnerColumns, ownerName } from './rows.ts'
 
@@ -31,26 +31,33 @@ export function notFound(kind: Kind, ref: string): HubError {
 }
 
 /**
- * Chooses among all rows with this name: the actor's own; else `owner~name`; else the only public row; else, for an
- * administrator, the only row. Throws `…_not_found`, `…_ambiguous`, and `not_owner` for a row that the actor may only
- * see.
+ * Chooses among all rows with this name: the actor's own; else `owner~name`; else the only public or shared row; else, for
+ * an administrator, the only row. Throws `…_not_found`, `…_ambiguous`, and `not_owner` where the actor's role is smaller than
+ * `right`.
  */
 export function chooseRow<Row extends OwnedRow>(
   kind: Kind,
   candidates: readonly Row[],
   actor: Actor,
   ref: string,
-  right: Right,
+  { right, shares }: { readonly right: Right; readonly shares: SharedRoles },
 ): Row {
-  const row = findRow(kind, candidates, actor, ref)
-  if (!row || !canSee(actor, owned(row))) throw notFound(kind, ref)
-  if (right === 'edit' && !canEdit(actor, owned(row))) {
-    throw new HubError(
-      'not_owner',
-      `The ${kind} ${quoteName(ref)} is ${ownerName(row)}’s; only its owner may change it`,
-    )
-  }
+  const row = findRow(kind, candidates, actor, ref, shares)
+  const role = row && roleFor(actor, owned(row), shares)
+  if (!row || role === undefined) throw notFound(kind, ref)
+  if (!includesRole(role, right)) throw notOwner(kind, ref, row, role)
   return row
+}
+
+/** The error for a right that the actor's role does not include; undefined: as if the record were missing. */
+export function notOwner(kind: Kind, ref: string, row: OwnerColumns, role: ThingRole | undefined): HubError {
+  if (role === undefined) return notFound(kind, ref)
+  const mayChange = role === 'change' ? 'do this' : 'change it'
+  return new HubError(
+    'not_owner',
+    `The ${kind} ${quoteName(ref)} is ${ownerName(row)}’s; only its owner may ${mayChange}`,
+    { data: { role } },
+  )
 }
 
 /**
@@ -74,12 +81,14 @@ function findRow<Row extends OwnedRow>(
   candidates: readonly Row[],
   actor: Actor,
   ref: string,
+  shares: SharedRoles,
 ): Row | undefined {
   const { owner } = parseRef(ref)
   if (owner !== undefined) return candidates.find(row => isOwner(row, owner))
   const own = actor.kind === 'user' ? candidates.find(row => row.owner_id === actor.userId) : undefined
   if (own) return own
-  const open = candidates.filter(row => isPublic(owned(row)))
+  const guest: Actor = actor.kind === 'user' ? { ...actor, role: 'user' } : actor
+  const open = candidates.filter(row => roleFor(guest, owned(row), shares) !== undefined)
   const rest = open.length > 0 ? open : isAdmin(actor) ? candidates : []
   if (rest.length > 1) throw ambiguous(kind, ref, rest)
   return rest[0]
@@ -104,8 +113,8 @@ function ambiguous(kind: Kind, ref: string, rows: readonly OwnedRow[]): HubError
 }
 
 /** The columns that determine who may see and change a record. */
-export function owned(row: Pick<OwnedRow, 'owner_id' | 'visibility' | 'owner_disabled'>): Owned {
-  return { ownerId: row.owner_id, visibility: row.visibility, ownerDisabled: row.owner_disabled === 1 }
+export function owned(row: Pick<OwnedRow, 'id' | 'owner_id' | 'visibility' | 'owner_disabled'>): Thing {
+  return { id: row.id, ownerId: row.owner_id, visibility: row.visibility, ownerDisabled: row.owner_disabled === 1 }
 }
 
 const SORT_COLUMNS = { name: 'name_key', createdAt: 'created_at', updatedAt: 'updated_at' } as const

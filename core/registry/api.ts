@@ -9,13 +9,22 @@ import type {
   ServerSettings,
   Visibility,
 } from '../contract/records.ts'
+import type { ThingRole } from '../domain/ownership.ts'
 import type { RightsCap } from '../domain/server/owner-rights.ts'
 import type { UserGrants } from '../domain/server/spawn-policy.ts'
 import type { ListQuery, WriteOptions } from './options.ts'
 import type { KeyRegistry, UserRegistry } from './people-api.ts'
+import type { ShareRegistry, TeamRegistry } from './shares-api.ts'
 
 export type { ListQuery, WriteOptions } from './options.ts'
 export type { KeyRecord, KeyRegistry, NewKey, UserChange, UserRecord, UserRegistry } from './people-api.ts'
+export type {
+  SharedKind,
+  ShareRecord,
+  ShareRegistry,
+  SharesChange,
+  TeamRecord,
+} from './shares-api.ts'
 
 /**
  * The registry with ownership rules: every call takes the actor, checks its rights, runs one transaction, and emits its event
@@ -26,14 +35,16 @@ export interface Registry {
   readonly groups: GroupRegistry
   readonly users: UserRegistry
   readonly keys: KeyRegistry
+  readonly shares: ShareRegistry
+  readonly teams: TeamRegistry
   readonly settings: SettingRegistry
   readonly audit: AuditRegistry
 }
 
 /** A name, or `owner~name`. */
 export type Ref = string
-/** `edit`: only the owner and administrators. */
-export type Right = 'see' | 'edit'
+/** The least role that an actor must have: `use` also those of public things, `owner` the owner and administrators. */
+export type Right = ThingRole
 
 /** One page; `total` counts all matches. */
 export interface Page<T> {
@@ -171,8 +182,12 @@ export interface GroupRegistry {
   remove(actor: Actor, ref: Ref, options?: WriteOptions & { readonly force?: boolean }): Promise<void>
   putMember(actor: Actor, ref: Ref, server: Ref, body: JsonObject): Promise<WrittenGroup>
   removeMember(actor: Actor, ref: Ref, server: Ref): Promise<WrittenGroup>
-  /** The members whose servers this actor may use: its own, and public ones. */
-  usableMembers(actor: Actor, group: GroupRecord): Promise<readonly UsableMember[]>
+  /** The members whose servers this actor may use: own, public and shared ones, and private ones of the owner of a group that is shared with it. */
+  usableMembers(
+    actor: Actor,
+    group: GroupRecord,
+    options?: { /** As if the group were shared with the actor. */ readonly asShared?: boolean },
+  ): Promise<readonly UsableMember[]>
   /** See `WrittenGroup.lost`. */
   lostMembers(groupId: string): Promise<readonly string[]>
   publicBody(record: GroupRecord): JsonObject

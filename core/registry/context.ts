@@ -1,4 +1,5 @@
 import type { JsonObject } from '../contract/json.ts'
+import type { GroupRecord, ServerRecord } from '../contract/records.ts'
 import type { DocumentCheck, DocumentText } from '../domain/server/documents.ts'
 import type { SandboxLevel, SpawnPolicyInput } from '../domain/server/spawn-policy.ts'
 import type { Transports } from '../domain/server/transports.ts'
@@ -6,6 +7,7 @@ import type { EventBus } from '../events/bus.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import type { RecordKinds } from './record-kinds.ts'
+import type { ShareMap } from './share-map.ts'
 
 /** Writes an edit of one entry back to the settings file. `owner` as in the file; undefined for plain entries. */
 export interface FileWriter {
@@ -24,6 +26,8 @@ export interface RegistryDeps {
   readonly store: Store
   readonly bus: EventBus
   readonly sealer: Sealer
+  /** What is shared with whom, in memory. */
+  readonly shares: ShareMap
   /** Kinds of records that users own beside servers, groups and keys. */
   readonly kinds: RecordKinds
   /** The policy for commands and the sandbox level of this machine; read at each save. */
@@ -43,6 +47,8 @@ export interface RegistryDeps {
    * the first time when its server starts.
    */
   readonly checkDocument?: (document: DocumentText, sender: string) => Promise<DocumentCheck>
+  /** Throws for a group whose selector chooses among servers that are not alike, as far as their lists are known. */
+  readonly checkGroup?: (group: GroupRecord, servers: readonly ServerRecord[]) => void
   readonly now?: () => Date
 }
 

@@ -8,12 +8,17 @@ import { Users } from './people/users.ts'
 import { Servers } from './servers/servers.ts'
 import { Settings } from './settings.ts'
 import { createMirror } from './settings-file/mirror.ts'
+import { ShareMap } from './share-map.ts'
+import { Shares } from './shares/shares.ts'
+import { Teams } from './shares/teams.ts'
 
 /** A registry with the parts that only the composition root uses. */
 export interface OpenRegistry {
   readonly registry: Registry
   readonly mirror: FileMirror
-  /** Runs the registry within a transaction and emits its events after the commit. What the settings file holds cannot be changed. */
+  /** Reads what is shared with whom; to be called before the first request for rights. */
+  load(): Promise<void>
+  /** Runs the registry within a transaction and emits its events after the commit. What the settings file holds cannot be changed, and selectors are not checked. */
   within(together: Together): TogetherParts
   /** Writes pending records and stops the timers. The store stays open. */
   close(): Promise<void>
@@ -21,11 +26,12 @@ export interface OpenRegistry {
 
 /** The registry within one transaction; the audit is written on its own. */
 export interface TogetherParts extends Pick<Together, 'store' | 'attempt'> {
-  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'settings'>
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'settings' | 'shares'>
 }
 
 /** Builds the registry on an open store. Reads and writes nothing by itself. */
-export function createRegistry(deps: RegistryDeps): OpenRegistry {
+export function createRegistry(given: Omit<RegistryDeps, 'shares'>): OpenRegistry {
+  const deps: RegistryDeps = { ...given, shares: new ShareMap() }
   const keys = new Keys(deps)
   const audit = new Audit(deps)
   return {
@@ -34,16 +40,19 @@ export function createRegistry(deps: RegistryDeps): OpenRegistry {
       groups: new Groups(deps),
       users: new Users(deps),
       keys,
+      shares: new Shares(deps),
+      teams: new Teams(deps),
       settings: new Settings(deps),
       audit,
     },
     mirror: createMirror(deps),
+    load: () => deps.shares.load(deps.store),
     within: ({ store, attempt }) => {
-      const { fileWriter: _, ...others } = deps
+      const { fileWriter: _, checkGroup: __, ...others } = deps
       const joined = { ...others, store }
       const registry = {
         ...{ servers: new Servers(joined), groups: new Groups(joined), users: new Users(joined) },
-        ...{ keys: new Keys(joined), settings: new Settings(joined) },
+        ...{ keys: new Keys(joined), settings: new Settings(joined), shares: new Shares(joined) },
       }
       return { store, attempt, registry }
     },

@@ -1,12 +1,14 @@
 import { sql } from 'kysely'
 import { HubError } from '../contract/errors.ts'
 import type { Actor } from '../contract/records.ts'
-import { isAdmin, isPublic } from '../domain/ownership.ts'
+import { hasTags } from '../domain/groups/tags.ts'
+import { isAdmin, isPublic, roleUnderMcp, type SharedRoles } from '../domain/ownership.ts'
 import type { Store } from '../store/open.ts'
 import { pauses } from '../store/pauses.ts'
 import { type Reader, read } from '../store/transact.ts'
 import { compareRows, isOwner, type OwnedRow, owned } from './access.ts'
 import type { ListQuery } from './api.ts'
+import { sharedIds } from './share-map.ts'
 
 type Scope = NonNullable<ListQuery['scope']>
 
@@ -17,10 +19,12 @@ const ROWS_AT_ONCE = 200
 export interface ListSource<Row> {
   readonly store: Store
   readonly table: 'server' | 'server_group'
+  readonly shares: SharedRoles
   /** The rows with these ids. */
   readonly rowsOf: (db: Reader, ids: readonly string[]) => Promise<readonly Row[]>
   /** The text in which `q` is searched. */
   readonly text: (row: Row) => string
+  readonly tags: (row: Row) => readonly string[] | undefined
 }
 
 /**
@@ -29,7 +33,7 @@ export interface ListSource<Row> {
  * `validation_failed`.
  */
 export async function listedRows<Row extends OwnedRow>(
-  { store, table, rowsOf, text }: ListSource<Row>,
+  { store, table, shares, rowsOf, text, tags }: ListSource<Row>,
   actor: Actor,
   query: ListQuery,
 ): Promise<Row[]> {
@@ -40,9 +44,10 @@ export async function listedRows<Row extends OwnedRow>(
   const compare = compareRows(sort)
   const q = query.q?.toLowerCase()
   const isListed = (row: Row): boolean =>
-    inScope(row, actor, scope) &&
+    inScope(row, actor, scope, shares) &&
     (query.owner === undefined || isOwner(row, query.owner)) &&
-    (q === undefined || text(row).toLowerCase().includes(q))
+    (q === undefined || text(row).toLowerCase().includes(q)) &&
+    (query.tags === undefined || hasTags(tags(row), query.tags))
   const ids = await read(store, db => idsIn(db, table, actor, scope))
   const listed: Row[] = []
   const pause = pauses()
@@ -63,20 +68,26 @@ async function idsIn(
   actor: Actor,
   scope: Scope,
 ): Promise<readonly string[]> {
-  const isMine = sql<boolean>`owner_id = ${actor.kind === 'user' ? actor.userId : ''}`
-  const isVisible = sql<boolean>`(${isMine} or visibility = 'public')`
+  const userId = actor.kind === 'user' ? actor.userId : ''
+  const isMine = sql<boolean>`owner_id = ${userId}`
+  const isShared = sql<boolean>`id in (${sharedIds(db, table === 'server' ? 'server' : 'group', userId)})`
+  const isVisible = sql<boolean>`(${isMine} or visibility = 'public' or ${isShared})`
   const ids = db.selectFrom(table).select('id')
   const narrowed =
     scope === 'public'
       ? ids.where('visibility', '=', 'public')
       : scope === 'all' || actor.kind === 'system'
         ? ids
-        : ids.where(scope === 'mine' ? isMine : isVisible)
+        : ids.where(scope === 'mine' ? isMine : scope === 'shared' ? isShared : isVisible)
   return (await narrowed.execute()).map(({ id }) => id)
 }
 
-function inScope(row: OwnedRow, actor: Actor, scope: NonNullable<ListQuery['scope']>): boolean {
-  if (scope === 'public') return isPublic(owned(row))
+function inScope(row: OwnedRow, actor: Actor, scope: Scope, shares: SharedRoles): boolean {
+  const thing = owned(row)
+  if (scope === 'public') return isPublic(thing)
   if (scope === 'all' || actor.kind === 'system') return true
-  return row.owner_id === actor.userId || (scope === 'visible' && isPublic(owned(row)))
+  const isOwn = row.owner_id === actor.userId
+  if (scope === 'shared')
+    return !isOwn && !thing.ownerDisabled && shares.sharedRole(actor.userId, thing.id) !== undefined
+  return isOwn || (scope === 'visible' && roleUnderMcp(actor.userId, thing, shares) !== undefined)
 }

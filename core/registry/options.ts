@@ -2,10 +2,12 @@ import type { JsonObject } from '../contract/json.ts'
 
 /** Filters and order of a list; all are optional. */
 export interface ListQuery {
-  /** `mine` (default): owned by the actor. `visible`: also public ones of others. `all`: every one; administrators only. `public`: public ones of everybody. */
-  readonly scope?: 'mine' | 'visible' | 'all' | 'public'
+  /** `mine` (default): owned by the actor. `visible`: also public and shared ones of others. `all`: every one; administrators only. `public`: public ones of everybody. `shared`: those of others that are shared with the actor. */
+  readonly scope?: 'mine' | 'visible' | 'all' | 'public' | 'shared'
   /** Substring of name or description, letter case ignored, taken literally. */
   readonly q?: string
+  /** Tags that a match has, all of them; letter case ignored. */
+  readonly tags?: readonly string[]
   /** A user's name. */
   readonly owner?: string
   /** `name`, `createdAt` or `updatedAt`, with `-` in front for descending. Default `name`. */

@@ -106,14 +106,18 @@ export async function storedBytes(db: Reader, userId: string): Promise<Account> 
   const documentRows = ofDocuments.select(sumRows('openapi_document.sha256').as('sum'))
   const ofGroups = db.selectFrom('server_group').where('owner_id', '=', userId)
   const groups = ofGroups.select(
-    sumRows('server_group.name', 'server_group.name_key', 'server_group.description').as('sum'),
+    sumRows(
+      ...['name', 'name_key', 'description', 'instructions', 'tags', 'selector'].map(name => `server_group.${name}`),
+    ).as('sum'),
   )
   const members = ofGroups
     .innerJoin('group_member', 'group_member.group_id', 'server_group.id')
     .select(
-      sumRows(...['alias', 'tools', 'prompts', 'resources', 'former_prefix'].map(name => `group_member.${name}`)).as(
-        'sum',
-      ),
+      sumRows(
+        ...['alias', 'tools', 'prompts', 'resources', 'former_prefix', 'selected_by'].map(
+          name => `group_member.${name}`,
+        ),
+      ).as('sum'),
     )
   const lost = ofGroups
     .innerJoin('group_lost_member', 'group_lost_member.group_id', 'server_group.id')

@@ -25,6 +25,8 @@ import { unpackedBundles } from './migrations/0029-unpacked-bundles.ts'
 import { waitingRows } from './migrations/0030-waiting-rows.ts'
 import { secondFactor } from './migrations/0031-second-factor.ts'
 import { bundlesOfPlugin } from './migrations/0032-bundles-of-plugin.ts'
+import { shares } from './migrations/0033-shares.ts'
+import { groupSelectors } from './migrations/0034-group-selectors.ts'
 import type { Tables } from './tables.ts'
 
 /** All migrations in order. A released one is never changed. */
@@ -54,6 +56,8 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
     '0030-waiting-rows': waitingRows,
     '0031-second-factor': secondFactor,
     '0032-bundles-of-plugin': bundlesOfPlugin,
+    '0033-shares': shares,
+    '0034-group-selectors': groupSelectors,
   }
 }
 

@@ -77,3 +77,32 @@ export interface ClientSessionTable {
   /** Updated at most every 30 s. */
   used_at: string
 }
+
+/** A team of users. Times are ISO 8601 UTC. */
+export interface TeamTable {
+  id: string
+  name: string
+  /** NFKC case-folded name, which must be unique. */
+  name_key: string
+  created_at: string
+}
+
+/** A user in a team. */
+export interface TeamMemberTable {
+  team_id: string
+  user_id: string
+}
+
+/** What an owner has shared: one of server and group, with one of user and team. */
+export interface ShareTable {
+  id: string
+  server_id: string | null
+  group_id: string | null
+  user_id: string | null
+  team_id: string | null
+  role: 'use' | 'see' | 'change'
+  origin: 'file' | 'store'
+  /** The user who shared it; null when its account was deleted, or for the settings file. */
+  granted_by: string | null
+  created_at: string
+}

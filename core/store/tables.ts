@@ -5,7 +5,10 @@ import type {
   ClientSessionTable,
   ResetLinkTable,
   RevokedTokenTable,
+  ShareTable,
   SignInTable,
+  TeamMemberTable,
+  TeamTable,
   UserTable,
 } from './people-tables.ts'
 
@@ -38,6 +41,9 @@ export interface Tables {
   import_run: ImportRunTable
   group_former_path: GroupFormerPathTable
   waiting_row: WaitingRowTable
+  team: TeamTable
+  team_member: TeamMemberTable
+  share: ShareTable
 }
 
 /** A server with its configuration. Times are ISO 8601 UTC. */
@@ -93,6 +99,12 @@ export interface GroupTable {
   visibility: 'private' | 'public'
   naming: 'auto' | 'prefixed'
   result_limit_bytes: number | null
+  /** JSON of `GroupInstructions`. */
+  instructions: string | null
+  /** JSON array. */
+  tags: string | null
+  /** JSON of `GroupSelector`; its values are those of the members. */
+  selector: string | null
   origin: 'file' | 'store'
   revision: number
   created_at: string
@@ -111,6 +123,8 @@ export interface GroupMemberTable {
   resources: string
   /** Prefix that another hub put before the names of the member's tools and prompts; set by imports only. */
   former_prefix: string | null
+  /** The value of the group's selector that chooses the member; null: an ordinary member. */
+  selected_by: string | null
 }
 
 /** A member removed with its server; kept until the group's members are next replaced. */

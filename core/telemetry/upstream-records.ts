@@ -1,6 +1,9 @@
 import type { PluginLogger } from '../contract/plugin.ts'
 import { GatheredNotices } from '../domain/log/gathered-notices.ts'
+import type { ContentFilter } from '../features/filters.ts'
 import { RecordAllowance } from './record-allowance.ts'
+
+const NONE: ReadonlyMap<string, ContentFilter> = new Map()
 
 /** The server that sent a message. */
 interface Speaker {
@@ -13,12 +16,18 @@ interface Speaker {
 export class UpstreamRecords {
   readonly #log: Pick<PluginLogger, 'debug' | 'info' | 'warn' | 'error'>
   readonly #allowance: RecordAllowance<Speaker>
+  readonly #filters: () => ReadonlyMap<string, Pick<ContentFilter, 'logged'>>
   /** By server, over all its connections. */
   readonly #malformed = new Map<string, GatheredNotices>()
 
-  /** `now`: milliseconds of a clock that never goes back. */
-  constructor(log: Pick<PluginLogger, 'debug' | 'info' | 'warn' | 'error'>, now?: () => number) {
+  /** `now`: milliseconds of a clock that never goes back. `filters`: change messages before they are logged. */
+  constructor(
+    log: Pick<PluginLogger, 'debug' | 'info' | 'warn' | 'error'>,
+    now?: () => number,
+    filters: () => ReadonlyMap<string, Pick<ContentFilter, 'logged'>> = () => NONE,
+  ) {
     this.#log = log
+    this.#filters = filters
     this.#allowance = new RecordAllowance((server, leftOut) => {
       log.warn(`${leftOut} records of a server were left out: it wrote more than 100 a second`, of(server))
     }, now)
@@ -30,7 +39,10 @@ export class UpstreamRecords {
     message: string,
     fields: Readonly<Record<string, string>>,
   ): void {
-    if (this.#allowance.take(server)) this.#log[level](message, { ...of(server), ...fields })
+    if (!this.#allowance.take(server)) return
+    let filtered = message
+    for (const filter of this.#filters().values()) filtered = filter.logged?.(server, filtered) ?? filtered
+    this.#log[level](filtered, { ...of(server), ...fields })
   }
 
   /** Reports `count` malformed messages of the server; `detail` describes the last one. At most one WARN a second is written. */

@@ -46,9 +46,14 @@ export class Uptime {
   constructor(bus: Pick<EventBus, 'on'>, now: () => number = Date.now) {
     this.#now = now
     bus.on('connection.state', ({ data: { serverId, state, reason } }) => {
-      const isResting = state === 'offline' && reason !== undefined && RESTING.has(reason.code)
+      const isResting =
+        state === 'offline' && reason !== undefined && (reason.ofOwner === true || RESTING.has(reason.code))
       this.#become(serverId, state === 'online' ? 'online' : isResting ? 'resting' : 'down')
-      this.#note(serverId, { at: new Date(this.#now()).toISOString(), state, ...(reason ? { reason } : {}) })
+      this.#note(serverId, {
+        at: new Date(this.#now()).toISOString(),
+        state,
+        ...(reason ? { reason: { code: reason.code, message: reason.message } } : {}),
+      })
     })
     bus.on('server.removed', ({ data }) => {
       this.#servers.delete(data.serverId)

@@ -1,7 +1,6 @@
 import { HubError, type WireError } from '../contract/errors.ts'
 import type { GuardedResponse } from '../contract/fetch.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
-import { SIGN_IN_FIELDS } from './sign-in-fields.ts'
 import { TLS_CONFIG_SCHEMA } from './tls.ts'
 import { toWireError } from './wire-error.ts'
 
@@ -62,7 +61,6 @@ export const REMOTE_CONFIG_SCHEMA: JsonObject = {
       'x-zh': { title: '请求头', description: '随每个请求发送。不能设置 Host、分帧头和 Mcp-*。' },
     },
     tls: TLS_CONFIG_SCHEMA,
-    ...SIGN_IN_FIELDS,
   },
 }
 

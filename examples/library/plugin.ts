@@ -29,6 +29,7 @@ export default definePlugin({
     'The library is full': '书库已满',
     'Remove a book first.': '请先移除一本书。',
     'No such book': '没有这本书',
+    'You have no books': '您还没有书',
   },
   events: { 'library.book_added': { audience: 'owner' } },
   points: { libraryShelf: { main: true } },
@@ -144,7 +145,7 @@ export default definePlugin({
     context.contribute('page', 'library', {
       path: 'library',
       title: { en: 'Library', zh: '图书馆' },
-      icon: 'book',
+      icon: 'book-open',
       module: fileURLToPath(new URL('./page.js', import.meta.url)),
       element: 'library-page',
       access: 'user',

@@ -1,4 +1,5 @@
-import type { JsonObject, ProgramSource } from 'patchbay/contract'
+import type { JsonObject } from 'patchbay/contract'
+import type { ProgramSource } from 'patchbay/features'
 import { quoteName } from 'patchbay/plugin-kit'
 import { readArchive } from './archive.ts'
 import { bundleError } from './errors.ts'

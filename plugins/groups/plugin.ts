@@ -4,9 +4,9 @@ import {
   type GroupMember,
   type GroupRecord,
   type RegistryView,
-  type ResolvedGroup,
   type ServerRecord,
 } from 'patchbay/contract'
+import type { ResolvedGroup } from 'patchbay/features'
 
 /** Resolves names at `/mcp/…` to a group, or to one server as a group, in the name space of one owner. */
 export default definePlugin({
@@ -24,13 +24,9 @@ export default definePlugin({
   },
 })
 
-/** Callers other than the owner, including administrators, reach only public entries. */
-function reachable(
-  actor: Actor,
-  record: Pick<ServerRecord | GroupRecord, 'ownerId' | 'visibility' | 'ownerDisabled'>,
-): boolean {
-  const isPublic = record.visibility === 'public' && record.ownerDisabled !== true
-  return isPublic || (actor.kind === 'user' && record.ownerId === actor.userId)
+/** Callers other than the owner, including administrators, reach only public and shared entries. */
+function reachable(registry: RegistryView, actor: Actor, record: ServerRecord | GroupRecord): boolean {
+  return registry.mayUse(actor.kind === 'user' ? actor.userId : '', record)
 }
 
 /** True unless the actor uses an access key that does not open this scope, so that names may be equal. */
@@ -50,7 +46,7 @@ async function group(
   name: string,
 ): Promise<ResolvedGroup | undefined> {
   const found = await registry.group(actor, owner, name)
-  if (!found || !reachable(actor, found) || !opened(actor, { groupId: found.id })) return undefined
+  if (!found || !reachable(registry, actor, found) || !opened(actor, { groupId: found.id })) return undefined
   return withMembers(registry, actor, found)
 }
 
@@ -61,7 +57,7 @@ async function oneServer(
   name: string,
 ): Promise<ResolvedGroup | undefined> {
   const server = await registry.serverByName(actor, owner, name)
-  if (!server || !reachable(actor, server) || !opened(actor, { serverId: server.id })) return undefined
+  if (!server || !reachable(registry, actor, server) || !opened(actor, { serverId: server.id })) return undefined
   return serverAlone(server)
 }
 
@@ -72,10 +68,10 @@ async function chosen(registry: RegistryView, actor: Actor): Promise<ResolvedGro
   if (!target || target.kind === 'all') return undefined
   if (target.kind === 'server') {
     const server = await registry.server(actor, target.id)
-    return server && reachable(actor, server) ? serverAlone(server) : undefined
+    return server && reachable(registry, actor, server) ? serverAlone(server) : undefined
   }
   const found = await registry.groupById(actor, target.id)
-  return found && reachable(actor, found) ? withMembers(registry, actor, found) : undefined
+  return found && reachable(registry, actor, found) ? withMembers(registry, actor, found) : undefined
 }
 
 async function withMembers(registry: RegistryView, actor: Actor, found: GroupRecord): Promise<ResolvedGroup> {

@@ -7,19 +7,19 @@ import type {
   CredentialTarget,
 } from 'patchbay/features'
 import { bounded } from './bounded.ts'
-import { BroughtValues, broughtFields } from './brought-values.ts'
-import { type BearerChallenge, bearerChallenge } from './challenge.ts'
-import { Clients, type IssuerClient } from './clients.ts'
-import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './discovery.ts'
-import { Exchanges } from './exchange.ts'
+import { BroughtValues, broughtFields } from './credentials/brought-values.ts'
+import { type Credential, CredentialStore } from './credentials/store.ts'
+import { type BearerChallenge, bearerChallenge } from './discovery/challenge.ts'
+import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './discovery/discovery.ts'
+import { MetadataRefusals } from './discovery/metadata-refusals.ts'
+import { fetchAround } from './discovery/reach.ts'
 import type { LIMITS } from './limits.ts'
-import { MetadataRefusals } from './metadata-refusals.ts'
-import { newProofKey } from './proof-key.ts'
-import { fetchAround } from './reach.ts'
-import { Refresher } from './refresher.ts'
-import { type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
-import { type Credential, CredentialStore } from './store.ts'
-import { TokenEndpoint, TokenRefusal } from './tokens.ts'
+import { isByPerson, type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
+import { Clients, type IssuerClient } from './tokens/clients.ts'
+import { Exchanges } from './tokens/exchange.ts'
+import { newProofKey } from './tokens/proof-key.ts'
+import { Refresher } from './tokens/refresher.ts'
+import { TokenEndpoint, TokenRefusal } from './tokens/tokens.ts'
 
 /** Time for which it is remembered whether a server without `oauth` offers sign-in. */
 const OFFER_MS = 60_000
@@ -69,8 +69,7 @@ export class Broker implements CredentialSource {
     const url = serverUrl(server.config)
     if (!oauth || !url) return undefined
     const credential = await this.#valid(server, oauth, holderOf(server, oauth, userId))
-    if (!covers(credential.resource, url))
-      throw this.#atPage('resource_changed', server, 'has another address since you signed in')
+    if (!covers(credential.resource, url)) throw this.#resourceChanged(server)
     return this.#brought(credential)
   }
 
@@ -95,7 +94,7 @@ export class Broker implements CredentialSource {
     if (credential.version > used.version) return this.#brought(credential)
     await this.#requireSameIssuer(server, url, oauth, credential)
     const isFresh = this.refresher.sinceMs(credential) < FRESH_MS
-    if (oauth.grant !== 'code') {
+    if (!isByPerson(oauth)) {
       // Nobody can sign in there: the refusal stands, and the server is tried again some minutes later.
       if (isFresh) return undefined
       return this.#brought(await this.#acquire(server, oauth, holder, credential))
@@ -142,10 +141,11 @@ export class Broker implements CredentialSource {
 
   async #valid(server: CredentialTarget, oauth: ServerOauth, userId: string): Promise<Credential> {
     const credential = await this.store.find(userId, server.id)
-    const isClient = oauth.grant !== 'code'
+    const isClient = !isByPerson(oauth)
     if (credential?.state !== 'active') {
       if (isClient) return this.#acquire(server, oauth, userId, credential)
       if (credential?.state === 'issuer_changed') throw this.#issuerChanged(server)
+      if (credential?.state === 'resource_changed') throw this.#resourceChanged(server)
       throw this.#signInNeeded(server, credential?.state === 'refused' ? ': the issuer refused the client' : '')
     }
     this.#noteUse(credential)
@@ -229,10 +229,10 @@ export class Broker implements CredentialSource {
   async #requireSameIssuer(
     server: CredentialTarget,
     url: URL,
-    { issuer, grant }: ServerOauth,
+    oauth: ServerOauth,
     credential: Credential,
   ): Promise<void> {
-    if (issuer !== undefined || grant !== 'code') return
+    if (oauth.issuer !== undefined || !isByPerson(oauth)) return
     const fetch = fetchAround(this.#context, server)
     const named = await issuersNow(this.#context, fetch, url, this.challengeOf(server.id) ?? {})
     if (!named || named.some(one => isSameIssuer(credential.issuer, one))) return
@@ -278,10 +278,10 @@ export class Broker implements CredentialSource {
   #problem(server: CredentialTarget, url: URL, credential: Credential | undefined): HubError | undefined {
     const { state, resource, expires_at: end, kept } = credential ?? {}
     if (state === 'refused') return this.#signInNeeded(server, ': the issuer refused the client')
+    if (state === 'resource_changed') return this.#resourceChanged(server)
     const isOver = typeof end === 'string' && Date.parse(end) <= Date.now() && kept?.refresh === undefined
     if (state !== 'active' || resource === undefined || isOver) return this.#signInNeeded(server)
-    if (covers(resource, url)) return undefined
-    return this.#atPage('resource_changed', server, 'has another address since you signed in')
+    return covers(resource, url) ? undefined : this.#resourceChanged(server)
   }
 
   #scopeNeeded(server: CredentialTarget, userId: string, { scope }: BearerChallenge): HubError {
@@ -297,6 +297,10 @@ export class Broker implements CredentialSource {
 
   #signInNeeded(server: CredentialTarget, why = ''): HubError {
     return this.#atPage('sign_in_needed', server, `wants you to sign in${why}`)
+  }
+
+  #resourceChanged(server: CredentialTarget): HubError {
+    return this.#atPage('resource_changed', server, 'has another address since you signed in')
   }
 
   #issuerChanged(server: CredentialTarget): HubError {

@@ -34,6 +34,11 @@ export const ERRORS: Readonly<Record<string, ErrorKind>> = {
     title: 'The sign-in is not known any more',
     remedy: 'Begin the sign-in again: it is valid for ten minutes and can be used once.',
   },
+  flow_expired: {
+    status: 400,
+    title: 'The code was not entered in time',
+    remedy: 'Begin again, and enter the code at the issuer before it ends.',
+  },
   flow_foreign: {
     status: 400,
     title: 'Somebody else began this sign-in',

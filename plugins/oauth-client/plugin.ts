@@ -1,11 +1,15 @@
 import { definePlugin } from 'patchbay/contract'
 import { z } from 'zod'
 import { Broker } from './broker.ts'
-import { Connect } from './connect.ts'
+import { first, heldTokens } from './credentials/tables.ts'
 import { ERRORS } from './errors.ts'
+import { checkBrought } from './fields/check-brought.ts'
+import { BRING_FIELDS, SIGN_IN_FIELDS } from './fields/sign-in-fields.ts'
+import { Connect } from './flows/connect.ts'
+import { followServers } from './flows/ended-servers.ts'
 import { LIMITS } from './limits.ts'
 import { addRoutes } from './routes.ts'
-import { first } from './tables.ts'
+import { Revocations } from './tokens/revocations.ts'
 import type {} from './types.ts'
 import { words } from './words.zh.ts'
 
@@ -29,6 +33,10 @@ export default definePlugin<z.infer<typeof config>>({
   contract: 1,
   config,
   section: { name: 'oauth', members: Object.keys(config.shape) },
+  serverFields: {
+    'sign-in': { transports: ['streamable-http', 'sse'], fields: SIGN_IN_FIELDS },
+    'values-of-users': { transports: ['stdio'], fields: BRING_FIELDS },
+  },
   claims: [
     '/api/connections/*',
     '/api/servers/{ref}/connect',
@@ -39,14 +47,18 @@ export default definePlugin<z.infer<typeof config>>({
   errors: ERRORS,
   words,
   points: { tokenGrant: { main: true } },
-  migrations: { '0001-sign-ins': first },
+  migrations: { '0001-sign-ins': first, '0002-held-tokens': heldTokens },
   setup(context) {
     const broker = new Broker(context)
     const connect = new Connect(context, broker)
     context.contribute('credentialSource', 'oauth-client', broker)
+    for (const id of ['sign-in', 'values-of-users']) context.contribute('serverFields', id, { check: checkBrought })
     addRoutes(context, broker, connect)
     context.contribute('builtPage', 'connections', { access: 'user' })
     context.jobs.every(LOOK_MS, () => broker.refresher.due())
+    const revocations = new Revocations(context, broker.store.held)
+    context.jobs.every(LOOK_MS, () => revocations.due())
+    followServers(context, broker.store)
     return undefined
   },
 })

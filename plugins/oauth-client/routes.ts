@@ -1,12 +1,14 @@
 import { HubError, type JsonObject, type PluginContext, type UserActor } from 'patchbay/contract'
 import { z } from 'zod'
 import type { Broker } from './broker.ts'
-import { broughtFields, MOST_VALUE } from './brought-values.ts'
-import { clientMetadata } from './clients.ts'
-import { CALLBACK, type Connect, DOCUMENT } from './connect.ts'
-import { MOST_SCOPES, SCOPE } from './scopes.ts'
-import { serverOauth, serverUrl } from './server-config.ts'
-import type { Credential } from './store.ts'
+import { broughtFields, MOST_VALUE } from './credentials/brought-values.ts'
+import type { Credential } from './credentials/store.ts'
+import { MOST_SCOPES, SCOPE } from './discovery/scopes.ts'
+import { ERRORS } from './errors.ts'
+import { CALLBACK, type Connect, DOCUMENT } from './flows/connect.ts'
+import type { DeviceCode } from './flows/flows.ts'
+import { isByPerson, serverOauth, serverUrl } from './server-config.ts'
+import { clientMetadata } from './tokens/clients.ts'
 
 const TAG = 'connections'
 
@@ -24,14 +26,24 @@ const connection = z.object({
   lastUsedAt: z.string().optional(),
   createdAt: z.string(),
 })
-const flow = z.object({
-  flow: z.string(),
-  authorizeUrl: z.string().meta({ description: 'Where the browser goes now.' }),
-  issuer: z.string(),
-  redirectUri: z.string(),
-  scopes: z.array(z.string()),
-  expiresAt: z.string(),
-})
+const begun = { flow: z.string(), issuer: z.string(), scopes: z.array(z.string()), expiresAt: z.string() }
+const page = z.string().meta({ description: 'The page of the issuer at which the code is entered.' })
+const whole = z.string().meta({ description: 'That page with the code in its address.' })
+const interval = z.number().meta({ description: 'Seconds between two questions of the hub to the issuer.' })
+const flow = z.union([
+  z.object({
+    ...begun,
+    authorizeUrl: z.string().meta({ description: 'Where the browser goes now.' }),
+    redirectUri: z.string(),
+  }),
+  z.object({
+    ...begun,
+    verificationUri: page,
+    verificationUriComplete: whole.optional(),
+    userCode: z.string(),
+    interval,
+  }),
+])
 const exampleConnection = {
   ...{ id: '5f0c…', server: 'ada~notes', serverId: '0d1e…', issuer: 'https://auth.example.com' },
   ...{ resource: 'https://mcp.example.com/mcp', clientId: 'c1', scopes: ['read'], for: 'self', state: 'active' },
@@ -57,7 +69,8 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
     }),
     answers: {
       201: {
-        description: 'The address for the browser. The sign-in ends after ten minutes, or with another start.',
+        description:
+          'The address for the browser, or with `oauth.grant` `device` a code to enter at the issuer, on any device; the hub then finishes the sign-in by itself. It ends after ten minutes or at `expiresAt` of the code, or with another start.',
         schema: flow,
         example: {
           ...{
@@ -73,11 +86,11 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
     audit: 'begin',
     async handle({ actor, params: { ref }, body, baseUrl }) {
       const wanted = { forAll: body.for === 'all', scopes: body.scopes, baseUrl }
-      const { flow: begun, authorizeUrl } = await connect.begin(actor, ref, wanted)
-      const { id, issuer, redirectUri, scopes, expiresAtMs } = begun
-      const expiresAt = new Date(expiresAtMs).toISOString()
-      const shown = { flow: id, authorizeUrl, issuer: issuer.issuer, redirectUri, scopes, expiresAt }
-      return { status: 201, body: shown, headers: { 'cache-control': 'no-store' } }
+      const { flow, authorizeUrl } = await connect.begin(actor, ref, wanted)
+      const { id, issuer, scopes, expiresAtMs } = flow
+      const shown = { flow: id, issuer: issuer.issuer, scopes, expiresAt: new Date(expiresAtMs).toISOString() }
+      const next = flow.kind === 'device' ? codeOf(flow) : { authorizeUrl, redirectUri: flow.redirectUri }
+      return { status: 201, body: { ...shown, ...next }, headers: { 'cache-control': 'no-store' } }
     },
   })
 
@@ -119,18 +132,31 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
     params: z.object({ id: z.string().max(64) }),
     answers: {
       200: {
-        description: 'The state, and the code of its failure',
+        description: 'The state; of a failure its code; of one that waits for a code to be entered that code',
         schema: z.object({
-          ...{ flow: z.string(), server: z.string(), state: z.enum(['waiting', 'done', 'failed']) },
+          ...{
+            flow: z.string(),
+            server: z.string(),
+            state: z.enum(['waiting', 'done', 'failed']),
+            expiresAt: z.string(),
+          },
           code: z.string().optional(),
+          ...{ message: z.string().optional(), title: z.string().optional(), hint: z.string().optional() },
+          ...{ verificationUri: page.optional(), verificationUriComplete: whole.optional() },
+          ...{ userCode: z.string().optional(), interval: interval.optional() },
         }),
-        example: { flow: '1f2e…', server: 'ada~notes', state: 'waiting' },
+        example: { flow: '1f2e…', server: 'ada~notes', state: 'waiting', expiresAt: '2026-11-24T09:40:00.000Z' },
       },
     },
     async handle({ actor, params: { id } }) {
       const found = connect.flows.byId(id)
       if (!found || found.userId !== actor.userId) throw context.error('flow_unknown', 'You have no such sign-in')
-      return { body: { flow: found.id, server: found.server, ...found.outcome } }
+      const { id: flow, server, outcome, expiresAtMs } = found
+      const isAsked = found.kind === 'device' && outcome.state === 'waiting'
+      const { title, remedy: hint } = ERRORS[outcome.code ?? ''] ?? {}
+      const words = title === undefined ? {} : { title, hint }
+      const body = { flow, server, ...outcome, ...words, expiresAt: new Date(expiresAtMs).toISOString() }
+      return { body: isAsked ? { ...body, ...codeOf(found) } : body, headers: { 'cache-control': 'no-store' } }
     },
   })
 
@@ -266,8 +292,16 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
   }
 }
 
+function codeOf({ verificationUri, verificationUriComplete, userCode, intervalMs }: DeviceCode) {
+  return {
+    ...{ verificationUri, userCode, interval: intervalMs / 1_000 },
+    ...(verificationUriComplete === undefined ? {} : { verificationUriComplete }),
+  }
+}
+
 function isWanting(config: JsonObject): boolean {
-  return serverOauth(config)?.grant === 'code' || broughtFields(config) !== undefined
+  const oauth = serverOauth(config)
+  return (oauth && isByPerson(oauth)) || broughtFields(config) !== undefined
 }
 
 /** Actions of a user at the page of a server: to begin a sign-in, or to enter values. */

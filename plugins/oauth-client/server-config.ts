@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from 'patchbay/contract'
-import type { ClientMethod, GivenClient } from './clients.ts'
-import { texts } from './discovery.ts'
+import { texts } from './discovery/discovery.ts'
+import type { ClientMethod, GivenClient } from './tokens/clients.ts'
 
 /** The `oauth` of a server. */
 export interface ServerOauth extends GivenClient {
@@ -16,10 +16,10 @@ export interface ServerOauth extends GivenClient {
 }
 
 /** The way to tokens: by a person's sign-in, by the hub as a client, or by the identity that a plugin has of a user. */
-export type ServerGrant = 'code' | 'client_credentials' | 'id_jag' | 'token_exchange' | 'jwt_bearer'
+export type ServerGrant = 'code' | 'device' | 'client_credentials' | 'id_jag' | 'token_exchange' | 'jwt_bearer'
 
 const GRANTS: readonly unknown[] = [
-  ...(['code', 'client_credentials', 'id_jag', 'token_exchange', 'jwt_bearer'] satisfies ServerGrant[]),
+  ...(['code', 'device', 'client_credentials', 'id_jag', 'token_exchange', 'jwt_bearer'] satisfies ServerGrant[]),
 ]
 
 /** The `oauth` of a server's configuration; undefined for a server without sign-in. */
@@ -38,6 +38,11 @@ export function serverOauth({ oauth }: JsonObject): ServerOauth | undefined {
     grant: GRANTS.includes(grant) ? (grant as ServerGrant) : 'code',
     identity: identityOf(identity),
   }
+}
+
+/** True when a person signs in; the other grants need nobody. */
+export function isByPerson({ grant }: Pick<ServerOauth, 'grant'>): boolean {
+  return grant === 'code' || grant === 'device'
 }
 
 function identityOf(identity: unknown): ServerOauth['identity'] {

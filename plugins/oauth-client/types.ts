@@ -30,6 +30,7 @@ declare module 'patchbay/contract' {
     resource_changed: AtPage
     issuer_changed: AtPage
     flow_unknown: never
+    flow_expired: never
     flow_foreign: never
     sign_in_denied: never
     issuer_mismatch: never

@@ -14,6 +14,8 @@ export const words: Readonly<Record<string, string>> = {
   'The sign-in is not known any more': '此登录已失效',
   'Begin the sign-in again: it is valid for ten minutes and can be used once.':
     '请重新开始登录：登录的有效期为十分钟，且只能使用一次。',
+  'The code was not entered in time': '未及时输入代码',
+  'Begin again, and enter the code at the issuer before it ends.': '请重新开始，并在代码失效前到签发方输入。',
   'Somebody else began this sign-in': '此项登录是由其他人开始的',
   'Begin a sign-in of your own, at the page of the server.': '请在服务器页面开始您自己的登录。',
   'The sign-in was not granted': '登录未被授权',

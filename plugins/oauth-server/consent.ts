@@ -170,9 +170,9 @@ async function targetsOf(
   const { owner, name } = resourcePath(resource.slice(base.length)) ?? {}
   if (name !== undefined) {
     const group = await registry.group(actor, owner, name)
-    if (group && isReachable(group, actor)) return [{ kind: 'group', id: group.id, name: group.name }]
+    if (group && registry.mayUse(actor.userId, group)) return [{ kind: 'group', id: group.id, name: group.name }]
     const server = await registry.serverByName(actor, owner, name)
-    if (server && isReachable(server, actor)) return [{ kind: 'server', id: server.id, name: server.name }]
+    if (server && registry.mayUse(actor.userId, server)) return [{ kind: 'server', id: server.id, name: server.name }]
     throw new HubError('group_not_found', `There is no group or server "${name.slice(0, 130)}" that you may use`)
   }
   const [ownGroups, ownServers] = await Promise.all([groups.list(actor), servers.list(actor)])
@@ -181,14 +181,6 @@ async function targetsOf(
     ...ownGroups.map(({ id, name: own }) => ({ kind: 'group' as const, id, name: own })),
     ...ownServers.map(({ id, name: own }) => ({ kind: 'server' as const, id, name: own })),
   ]
-}
-
-/** As under `/mcp`: own things, and public ones of users who are not disabled. */
-function isReachable(
-  thing: { readonly ownerId: string; readonly visibility: string; readonly ownerDisabled?: boolean },
-  { userId }: UserActor,
-): boolean {
-  return thing.ownerId === userId || (thing.visibility === 'public' && thing.ownerDisabled !== true)
 }
 
 function chosenTarget(targets: readonly Offered[], wanted: z.infer<typeof target> | undefined): GrantTarget {

@@ -68,6 +68,7 @@ export default definePlugin<OAuthServerConfig>({
     const proof = new ClientProof({ clients, sealed, documents, fetchFor })
 
     addMetadata(context, context.config)
+    context.contribute('builtPage', 'apps', { access: 'user' })
     addGrantRoutes(context, grants, fail)
     addAdminRoutes(context, { tables, grants, config: context.config, fail, most: limits.listedClients })
     if (context.config.issuers.length > 0) {

@@ -47,7 +47,7 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
   }
 
   async function ownKey(actor: UserActor, keyId: string): Promise<void> {
-    if ((await people.keyLabel(actor, keyId)) === undefined)
+    if (!(await people.keys(actor)).some(({ id }) => id === keyId))
       throw new HubError('key_not_found', `You have no access key ${JSON.stringify(keyId)}`)
   }
 

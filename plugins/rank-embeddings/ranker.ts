@@ -1,5 +1,5 @@
-import { HubError, type ScopeTool } from 'patchbay/contract'
-import type { RankQuery } from 'patchbay/features'
+import { HubError } from 'patchbay/contract'
+import type { RankQuery, ScopeTool } from 'patchbay/features'
 import type { Vectors } from './vectors.ts'
 
 const DESCRIPTION_CHARACTERS = 1_000

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { JsonObject, ResultSource } from 'patchbay/contract'
+import type { JsonObject } from 'patchbay/contract'
+import type { ResultSource } from 'patchbay/features'
 import { isHighSurrogate, pieceEnd } from 'patchbay/transport-kit'
 import { type KeptLimits, type Reader, ResultStore } from './result-store.ts'
 import { cutPrompt, cutResource, cutTool, noteOf, ResultTruncator } from './result-truncator.ts'

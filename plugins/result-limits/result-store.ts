@@ -1,4 +1,4 @@
-import type { ResultSource, ScopeView } from 'patchbay/contract'
+import type { ResultSource, ScopeView } from 'patchbay/features'
 
 /** Limits of kept results: bytes, and time in milliseconds. */
 export interface KeptLimits {

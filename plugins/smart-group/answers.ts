@@ -1,4 +1,5 @@
-import type { JsonObject, JsonValue, ScopeTool, ScopeView } from 'patchbay/contract'
+import type { JsonObject, JsonValue } from 'patchbay/contract'
+import type { ScopeTool, ScopeView } from 'patchbay/features'
 import type { Found } from './finder.ts'
 
 const DOES_CHARACTERS = 200

@@ -1,5 +1,4 @@
-import type { ScopeTool, ScopeView } from 'patchbay/contract'
-import type { ToolRanker } from 'patchbay/features'
+import type { ScopeTool, ScopeView, ToolRanker } from 'patchbay/features'
 import { fuse } from './fusion.ts'
 import type { ToolIndex } from './tool-index.ts'
 import type { Turns } from './turns.ts'

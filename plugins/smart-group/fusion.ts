@@ -1,4 +1,4 @@
-import type { ScopeTool } from 'patchbay/contract'
+import type { ScopeTool } from 'patchbay/features'
 
 /** Constant of reciprocal rank fusion, with its usual value: a larger one reduces the weight of the first places. */
 const K = 60

@@ -1,4 +1,4 @@
-import type { ScopeMemberInfo } from 'patchbay/contract'
+import type { ScopeMemberInfo } from 'patchbay/features'
 
 const HOW = [
   'The tools here are found by search_tools and called by call_tool; describe_tool gives the arguments of one in full.',

@@ -1,11 +1,5 @@
-import {
-  definePlugin,
-  HubError,
-  type JsonObject,
-  type ScopeTool,
-  type ScopeView,
-  type ToolSetCall,
-} from 'patchbay/contract'
+import { definePlugin, HubError, type JsonObject } from 'patchbay/contract'
+import type { ScopeTool, ScopeView, ToolSetCall } from 'patchbay/features'
 import { asResult, searchAnswer, toolAnswer } from './answers.ts'
 import { TOOLS } from './definitions.ts'
 import { Finder } from './finder.ts'

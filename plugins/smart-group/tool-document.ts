@@ -1,4 +1,5 @@
-import type { JsonObject, JsonValue, ScopeTool } from 'patchbay/contract'
+import type { JsonObject, JsonValue } from 'patchbay/contract'
+import type { ScopeTool } from 'patchbay/features'
 import type { Words } from './words.ts'
 
 /** Weights of a tool's texts. A word in its name is more significant than one in the description of an argument. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ScopeTool, ScopeView } from 'patchbay/contract'
+import type { ScopeTool, ScopeView } from 'patchbay/features'
 import { SharedCache } from 'patchbay/transport-kit'
 import { bestOf, rank } from './rank.ts'
 import { type ToolDocument, toolDocument } from './tool-document.ts'

@@ -1,5 +1,4 @@
 import { definePlugin, HubError, isJsonObject, type JsonObject, type TransportContribution } from 'patchbay/contract'
-import { BRING_FIELDS } from 'patchbay/transport-kit'
 
 const configSchema: JsonObject = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -61,7 +60,6 @@ const configSchema: JsonObject = {
         description: '`proxy`：获准时经 hub 的代理访问公网地址；`host`：本机的全部网络，仅限管理员。',
       },
     },
-    ...BRING_FIELDS,
   },
 }
 

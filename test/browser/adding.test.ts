@@ -200,7 +200,7 @@ test('an open console loses the market with its plugin, and every link to it, an
   await admin.ok('PATCH', '/api/admin/plugins/market', { enabled: false })
   await until(async () => (await links.count()) === 0, { what: 'the links to be gone' })
   await tab.go('/market', '.empty')
-  expect(await page.textContent('main')).toContain('There is nothing at this address')
+  expect(await page.textContent('main')).toContain('It belongs to the plugin market, which does not run.')
   await admin.ok('PATCH', '/api/admin/plugins/market', { enabled: true })
   await page.waitForSelector('.mcard')
   await page.waitForSelector('.rail a[href$="/market"]')

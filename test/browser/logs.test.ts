@@ -143,3 +143,29 @@ test('a record leads to its request and its neighbours; what was found is export
   await page.waitForSelector('text=Exported 30 records')
   await tab.close()
 }, 120_000)
+
+test('an open console loses the page with its plugin, and every link to it, and has it again', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  const links = page.locator('a[href*="/logs"]')
+  await admin.ok('POST', '/api/groups', { name: 'work', members: [{ server: 'echo' }] })
+  await tab.open('/servers/admin~echo?tab=logs')
+  await page.waitForSelector('pb-server-logs a[href*="/logs"]')
+  await admin.ok('PATCH', '/api/admin/plugins/log-database', { enabled: false })
+  await until(async () => (await links.count()) === 0, { what: 'the links to be gone' })
+  for (const [path, ready] of [
+    ['/', 'pb-patch-bay'],
+    ['/servers/admin~echo', 'pb-page-server h1'],
+    ['/groups/work', 'pb-page-group .copyline'],
+    ['/admin/plugins?plugin=log-database', 'dl.kv'],
+  ] as const) {
+    await tab.go(path, ready)
+    expect([path, await links.count()]).toEqual([path, 0])
+  }
+  await tab.go('/logs', '.empty')
+  expect(await page.textContent('main')).toContain('There is nothing at this address')
+  await admin.ok('PATCH', '/api/admin/plugins/log-database', { enabled: true })
+  await page.waitForSelector('tr[data-key]')
+  await page.waitForSelector('.rail a[href$="/logs"]')
+  await tab.close()
+}, 120_000)

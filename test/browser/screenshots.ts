@@ -47,6 +47,7 @@ const PAGES: Readonly<Record<string, string>> = {
   alerts: '/alerts',
   'alerts-rules': '/alerts?tab=rules',
   'alerts-channels': '/alerts?tab=channels',
+  guards: '/guards',
   assistant: '/assistant',
   keys: '/keys',
   settings: '/settings',

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { includesRole, SHARE_ROLES, type ShareRole } from '../../core/domain/ownership.ts'
 import type { Answer } from '../support/client.ts'
 import { Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
 import { type Program, startProgram } from '../support/program.ts'
@@ -29,6 +30,8 @@ let admin: Client
 let alice: Client
 let bob: Client
 let anonymous: Client
+/** Users with whom bob shares things, by their role. */
+let colleagues: Readonly<Record<ShareRole, Client>>
 /** Routes that take a scope. */
 let scoped: readonly DocumentedRoute[]
 let count = 0
@@ -42,6 +45,7 @@ beforeAll(async () => {
   alice = await hub.user('alice')
   bob = await hub.user('bob')
   anonymous = new Client(hub.url, 'nobody', '')
+  colleagues = { use: await hub.user('use'), see: await hub.user('see'), change: await hub.user('change') }
   scoped = (await documentedRoutes(admin)).filter(
     ({ method, path, query }) => query.includes('scope') || (method === 'POST' && Object.hasOwn(SCOPED_BODIES, path)),
   )
@@ -53,8 +57,12 @@ beforeAll(async () => {
   for (const row of THINGS) whenMissing.set(row, await ask(alice, row, 'foreign'))
   await make(bob, 'server', 'foreign', 'private')
   await make(bob, 'group', 'foreign', 'private')
+  for (const thing of ['server', 'group'] as const) {
+    await make(bob, thing, 'common', 'private')
+    for (const role of SHARE_ROLES) await share(thing, 'common', role)
+  }
   await online(alice, ['own'])
-  await online(bob, ['foreign'])
+  await online(bob, ['foreign', 'common'])
 }, 120_000)
 
 afterAll(async () => {
@@ -68,6 +76,10 @@ async function make(owner: Client, thing: 'server' | 'group', name: string, visi
   if (answer.status !== 201) throw new Error(`Making ${thing} ${name} answered ${answer.status}: ${answer.text}`)
 }
 
+async function share(thing: 'server' | 'group', name: string, role: ShareRole): Promise<void> {
+  await bob.ok('PUT', `/api/${thing}s/${name}/shares/user:${role}`, { role })
+}
+
 function ask(caller: Client, row: Row, kind: Kind, name: string = kind): Promise<Answer> {
   count += 1
   const owner = kind === 'own' ? 'alice' : 'bob'
@@ -76,6 +88,7 @@ function ask(caller: Client, row: Row, kind: Kind, name: string = kind): Promise
     .replace('{server}', 'bob~public')
     .replace('{tool}', TOOL)
     .replace('{name}', 'nobody')
+    .replace('{subject}', 'user:admin')
     .replace('{id}', 'none')
   const visibility = kind === 'public' ? 'public' : 'private'
   const filled: Filled = { name, visibility, fresh: `fresh-${count}`, upstream: upstream.url, shared: 'bob~public' }
@@ -196,6 +209,21 @@ describe('each kind of caller gets what the matrix says', () => {
           const thing = row.consumes && kind !== 'missing' ? await consumable(row, kind) : kind
           expectStatus(await ask(caller === 'user' ? alice : admin, row, kind, thing), row[caller][kind], what)
         }
+      }
+    },
+    120_000,
+  )
+
+  test.each(THINGS.map(row => [`${row.method} ${row.path}`, row] as const))(
+    '%s of somebody who shares it, in each role',
+    async (name, row) => {
+      for (const role of SHARE_ROLES) {
+        const thing = row.consumes ? await consumable(row, 'foreign') : 'common'
+        if (row.consumes) await share(row.thing, thing, role)
+        const answer = await ask(colleagues[role], row, 'foreign', thing)
+        const may = includesRole(role, row.least)
+        expectStatus(answer, may ? (row.toShared ?? row.user.own) : 403, `${name}, ${role}`)
+        if (!may) expect([name, answer.json.code, answer.json.role]).toEqual([name, 'not_owner', role])
       }
     },
     120_000,

@@ -3,6 +3,8 @@
  * requests, and compares this table with the hub's own document, so that a new route must be entered here.
  */
 
+import type { ThingRole } from '../../core/domain/ownership.ts'
+
 /** The view of the ordinary user (`alice`). `foreign` and `public` belong to somebody else. */
 export type Kind = 'own' | 'foreign' | 'public' | 'missing'
 export type Caller = 'user' | 'admin' | 'anonymous'
@@ -35,6 +37,10 @@ export interface ThingRow extends RowBase {
   readonly thing: 'server' | 'group'
   readonly user: Readonly<Record<Kind, Expected>>
   readonly admin: Readonly<Record<Kind, Expected>>
+  /** The least role that the call needs: with a smaller one it is 403, with others what the owner gets. */
+  readonly least: ThingRole
+  /** The answer to users with whom it is shared, where it differs from the owner's. */
+  readonly toShared?: Expected
   /** The call uses the thing up: each caller gets a thing of its own. */
   readonly consumes?: true
 }
@@ -52,6 +58,7 @@ export type Row = ThingRow | PlainRow
 
 /** Expected statuses by who may see the thing. */
 const seen = (status: Expected) => ({
+  least: 'use' as const,
   user: { own: status, foreign: 404, public: status, missing: 404 },
   admin: { own: status, foreign: status, public: status, missing: 404 },
 })
@@ -59,11 +66,12 @@ const seen = (status: Expected) => ({
 /** Expected statuses by who may use it under /mcp. */
 const used = (status: Expected) => {
   const admin = { own: 404 as const, foreign: 404 as const, public: status, missing: 404 as const }
-  return { user: { ...admin, own: status }, admin }
+  return { least: 'use' as const, user: { ...admin, own: status }, admin }
 }
 
-/** Only owner and administrators; that a public thing is there is no secret. */
-const edited = (status: Expected) => ({
+/** Owner, administrators and users with this role; that a public thing is there is no secret. */
+const edited = (status: Expected, least: ThingRole = 'change') => ({
+  least,
   user: { own: status, foreign: 404, public: 403, missing: 404 },
   admin: { own: status, foreign: status, public: status, missing: 404 },
 })
@@ -97,7 +105,7 @@ const SERVERS: readonly Row[] = [
   { method: 'GET', path: '/api/servers/{ref}', thing: 'server', ...seen(200) },
   { method: 'PUT', path: '/api/servers/{ref}', thing: 'server', body: sameServer, ...edited(200) },
   { method: 'PATCH', path: '/api/servers/{ref}', thing: 'server', body: () => ({ description: 'x' }), ...edited(200) },
-  { method: 'DELETE', path: '/api/servers/{ref}', thing: 'server', consumes: true, ...edited(204) },
+  { method: 'DELETE', path: '/api/servers/{ref}', thing: 'server', consumes: true, ...edited(204, 'owner') },
   { method: 'GET', path: '/api/servers/{ref}/document', thing: 'server', ...edited(204) },
   { method: 'POST', path: '/api/servers/{ref}/stop', thing: 'server', ...edited(202) },
   { method: 'POST', path: '/api/servers/{ref}/start', query: 'wait=5s', thing: 'server', ...edited(202) },
@@ -105,12 +113,14 @@ const SERVERS: readonly Row[] = [
   {
     // None of them wants a sign-in; the owner is the first who may try.
     ...{ method: 'POST', path: '/api/servers/{ref}/connect', thing: 'server', body: () => ({}) },
+    ...({ least: 'use', toShared: 403 } as const),
     user: { own: 400, foreign: 404, public: 403, missing: 404 },
     admin: { own: 403, foreign: 403, public: 403, missing: 404 },
   },
   {
     // None of them asks for values.
     ...{ method: 'PUT', path: '/api/servers/{ref}/connections/me', thing: 'server', body: () => ({ values: {} }) },
+    ...({ least: 'use' } as const),
     user: { own: 400, foreign: 404, public: 400, missing: 404 },
     admin: { own: 400, foreign: 400, public: 400, missing: 404 },
   },
@@ -125,8 +135,11 @@ const SERVERS: readonly Row[] = [
   { method: 'PUT', path: '/api/servers/{ref}/quota', thing: 'server', body: () => ({ quota: null }), ...edited(200) },
   { method: 'GET', path: '/api/groups/{ref}/quota', thing: 'group', ...edited(200) },
   { method: 'PUT', path: '/api/groups/{ref}/quota', thing: 'group', body: () => ({ quota: null }), ...edited(200) },
+  { method: 'GET', path: '/api/servers/{ref}/guards', thing: 'server', ...edited(200) },
+  { method: 'PUT', path: '/api/servers/{ref}/guards', thing: 'server', body: () => ({ rules: [] }), ...edited(200) },
+  { method: 'GET', path: '/api/servers/{ref}/guards/{id}/samples', thing: 'server', ...edited(404) },
   { method: 'POST', path: '/api/servers/{ref}/refresh', query: 'wait=5s', thing: 'server', ...edited(202) },
-  { method: 'GET', path: '/api/servers/{ref}/logs', thing: 'server', ...edited(200) },
+  { method: 'GET', path: '/api/servers/{ref}/logs', thing: 'server', ...edited(200, 'see') },
   { method: 'GET', path: '/api/servers/{ref}/tools', thing: 'server', ...seen(200) },
   { method: 'GET', path: '/api/servers/{ref}/prompts', thing: 'server', ...seen(200) },
   { method: 'GET', path: '/api/servers/{ref}/resources', thing: 'server', ...seen(200) },
@@ -170,7 +183,7 @@ const GROUPS: readonly Row[] = [
   { method: 'GET', path: '/api/groups/{ref}', thing: 'group', ...seen(200) },
   { method: 'PUT', path: '/api/groups/{ref}', thing: 'group', body: sameGroup, ...edited(200) },
   { method: 'PATCH', path: '/api/groups/{ref}', thing: 'group', body: () => ({ description: 'x' }), ...edited(200) },
-  { method: 'DELETE', path: '/api/groups/{ref}', thing: 'group', consumes: true, ...edited(204) },
+  { method: 'DELETE', path: '/api/groups/{ref}', thing: 'group', consumes: true, ...edited(204, 'owner') },
   {
     method: 'PUT',
     path: '/api/groups/{ref}/members/{server}',
@@ -179,6 +192,9 @@ const GROUPS: readonly Row[] = [
     ...edited(200),
   },
   { method: 'DELETE', path: '/api/groups/{ref}/members/{server}', thing: 'group', consumes: true, ...edited(204) },
+  { method: 'GET', path: '/api/groups/{ref}/guards', thing: 'group', ...edited(200) },
+  { method: 'PUT', path: '/api/groups/{ref}/guards', thing: 'group', body: () => ({ rules: [] }), ...edited(200) },
+  { method: 'GET', path: '/api/groups/{ref}/guards/{id}/samples', thing: 'group', ...edited(404) },
   { method: 'GET', path: '/api/groups/{ref}/tools', thing: 'group', ...seen(200) },
   { method: 'GET', path: '/api/groups/{ref}/openapi.json', thing: 'group', ...used(200) },
   {
@@ -189,6 +205,24 @@ const GROUPS: readonly Row[] = [
     ...used(200),
   },
   { method: 'GET', path: '/api/groups/{ref}/client-config', query: 'client=cursor', thing: 'group', ...seen(200) },
+]
+
+const SHARES: readonly Row[] = (['server', 'group'] as const).flatMap((thing): readonly Row[] => {
+  const path = `/api/${thing}s/{ref}/shares`
+  return [
+    { method: 'GET', path, thing, ...edited(200, 'owner') },
+    { method: 'PUT', path, thing, body: () => ({ shares: [] }), ...edited(200, 'owner') },
+    { method: 'PUT', path: `${path}/{subject}`, thing, body: () => ({ role: 'use' }), ...edited(200, 'owner') },
+    { method: 'DELETE', path: `${path}/{subject}`, thing, ...edited([204, 404], 'owner') },
+  ]
+})
+
+const TEAMS: readonly Row[] = [
+  { method: 'GET', path: '/api/teams', ...signedIn(200) },
+  { method: 'GET', path: '/api/teams/{name}', ...signedIn(404) },
+  { method: 'POST', path: '/api/admin/teams', body: ({ fresh }) => ({ name: fresh }), ...administrators(201) },
+  { method: 'PATCH', path: '/api/admin/teams/{name}', body: () => ({ members: [] }), ...administrators(404) },
+  { method: 'DELETE', path: '/api/admin/teams/{name}', ...administrators(404) },
 ]
 
 const PEOPLE: readonly Row[] = [
@@ -371,6 +405,9 @@ const REST: readonly Row[] = [
   { method: 'POST', path: '/api/approvals/{id}', body: () => ({ decision: 'deny' }), ...signedIn(404) },
   { method: 'GET', path: '/api/usage', ...signedIn(200) },
   { method: 'GET', path: '/api/quotas', ...signedIn(200) },
+  { method: 'GET', path: '/api/guards', ...signedIn(200) },
+  { method: 'GET', path: '/api/admin/guards', ...administrators(200) },
+  { method: 'GET', path: '/api/admin/guards/{id}/samples', ...administrators(404) },
   { method: 'GET', path: '/api/connections', ...signedIn(200) },
   { method: 'GET', path: '/api/connections/flows/{id}', ...signedIn(400) },
   { method: 'GET', path: '/api/connections/servers/{id}', ...signedIn(404) },
@@ -455,6 +492,8 @@ const CREDENTIALS: readonly Row[] = [
 export const MATRIX: readonly Row[] = [
   ...SERVERS,
   ...GROUPS,
+  ...SHARES,
+  ...TEAMS,
   ...PEOPLE,
   ...ALERTS,
   ...ASSISTANTS,

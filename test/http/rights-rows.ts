@@ -215,6 +215,8 @@ export const HARMLESS: readonly string[] = [
   ...['servers', 'groups'].map(kind => `PUT /api/${kind}/{ref}/approvals`),
   'POST /api/approvals/{id}',
   ...['servers/{ref}', 'groups/{ref}', 'keys/{id}', 'grants/{id}'].map(path => `PUT /api/${path}/quota`),
+  'PUT /api/servers/{ref}/guards',
+  'PUT /api/groups/{ref}/guards',
   ...[
     'second-factor',
     'reauth',
@@ -242,6 +244,11 @@ export const HARMLESS: readonly string[] = [
   'POST /api/monitoring/channels/{ref}/test',
   'DELETE /api/keys/{id}',
   'DELETE /api/servers/{ref}',
+  // sharing.test.ts tries what a share gives.
+  ...['servers', 'groups'].flatMap(things => {
+    const path = `/api/${things}/{ref}/shares`
+    return [`PUT ${path}`, `PUT ${path}/{subject}`, `DELETE ${path}/{subject}`]
+  }),
   'DELETE /api/groups/{ref}',
   'DELETE /api/groups/{ref}/members/{server}',
   'DELETE /api/bundles/{id}',

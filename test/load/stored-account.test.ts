@@ -43,6 +43,7 @@ const BOUNDED: Readonly<Record<string, { readonly rows: number; readonly rowByte
   server_catalog_part: { rows: LIMITS.catalogBytesPerUser / (64 * KIB), rowBytes: 128 * KIB },
   tool_definition: { rows: LIMITS.serversPerUser * LIMITS.toolDefinitions, rowBytes: KIB },
   plugin_oauth_client__credential: { rows: 200, rowBytes: 512 * KIB },
+  plugin_oauth_client__held_token: { rows: 250, rowBytes: 512 * KIB },
   // One limit for all users together.
   plugin_oauth_client__registration: { rows: 1_000, rowBytes: 128 * KIB },
   plugin_oauth_client__migration: { rows: 100, rowBytes: KIB },
@@ -61,6 +62,8 @@ const BOUNDED: Readonly<Record<string, { readonly rows: number; readonly rowByte
   plugin_sign_in__recovery_codes: { rows: 10, rowBytes: KIB },
   plugin_sign_in__identities: { rows: 20, rowBytes: 4 * KIB },
   plugin_sign_in__tickets: { rows: 20, rowBytes: KIB },
+  plugin_guards__rule_set: { rows: LIMITS.serversPerUser + LIMITS.groupsPerUser, rowBytes: 64 * KIB },
+  plugin_guards__migration: { rows: 100, rowBytes: KIB },
   plugin_bundles__migration: { rows: 100, rowBytes: KIB },
   plugin_sign_in__migration: { rows: 100, rowBytes: KIB },
   // Only administrators and the hub write these.
@@ -68,6 +71,9 @@ const BOUNDED: Readonly<Record<string, { readonly rows: number; readonly rowByte
   plugin_oauth_server__blocks: { rows: 500, rowBytes: 4 * KIB },
   plugin_oauth_server__migration: { rows: 100, rowBytes: KIB },
   waiting_row: { rows: 0, rowBytes: KIB },
+  share: { rows: LIMITS.sharesPerThing * (LIMITS.serversPerUser + LIMITS.groupsPerUser), rowBytes: KIB },
+  team: { rows: LIMITS.teams, rowBytes: KIB },
+  team_member: { rows: LIMITS.teams * LIMITS.teamMembers, rowBytes: KIB },
   user: { rows: 2, rowBytes: KIB },
   kysely_migration: { rows: 1_000, rowBytes: KIB },
   kysely_migration_lock: { rows: 1, rowBytes: KIB },

@@ -99,8 +99,8 @@ async function rest(_path: string, _method: string, accept = 'application/json')
   return { outcome, heard: () => heard }
 }
 
-async function groupRoute(accept = 'application/json'): Promise<Held> {
-  const answer = carol.request('POST', '/api/groups/g/tools/hold', {}, { accept })
+async function groupRoute(accept = 'application/json', group = 'g'): Promise<Held> {
+  const answer = carol.request('POST', `/api/groups/${group}/tools/hold`, {}, { accept })
   return { outcome: answer.then(({ text }) => text), heard: () => '' }
 }
 
@@ -154,6 +154,24 @@ const LOSSES: Readonly<Record<string, () => Promise<unknown>>> = {
   'given away, and private': () =>
     admin.ok('PATCH', '/api/servers/dana~holding', { owner: 'admin', visibility: 'private' }),
   deleted: () => admin.ok('DELETE', '/api/servers/dana~holding'),
+  'no longer shared': () => admin.ok('DELETE', '/api/servers/dana~holding/shares/user:carol'),
+  'no longer shared with her team': () => admin.ok('PATCH', '/api/admin/teams/crew', { members: [] }),
+  'in a group that is no longer shared': () => admin.ok('DELETE', '/api/groups/dana~ours/shares/user:carol'),
+  'taken out of the shared group': () => admin.ok('DELETE', '/api/groups/dana~ours/members/dana~holding'),
+}
+
+/** Makes the server private, and gives carol the way to it that the loss takes. */
+async function prepare(loss: string): Promise<void> {
+  if (!loss.includes('share')) return
+  const ofGroup = loss.includes('group')
+  const path = ofGroup ? '/api/groups/dana~ours' : '/api/servers/dana~holding'
+  await admin.request('DELETE', '/api/groups/dana~ours')
+  if (ofGroup) await admin.ok('POST', '/api/groups', { name: 'ours', owner: 'dana', members: ['dana~holding'] })
+  await admin.request('DELETE', '/api/admin/teams/crew')
+  await admin.ok('POST', '/api/admin/teams', { name: 'crew', members: ['carol'] })
+  const subject = loss.includes('team') ? 'team:crew' : 'user:carol'
+  await admin.ok('PUT', `${path}/shares/${subject}`, { role: 'use' })
+  await admin.ok('PATCH', '/api/servers/dana~holding', { visibility: 'private' })
 }
 
 const NOT_FOUND =
@@ -177,6 +195,15 @@ const CORE: readonly Case[] = [
   ['REST', 'of a disabled owner', () => rest('', '')],
   ['REST as a stream', 'given away, and private', () => rest('', '', 'text/event-stream')],
   ['REST', 'deleted', () => rest('', '')],
+  ['a legacy session at a group', 'no longer shared', () => legacy('/mcp/g', 'tool')],
+  ['a legacy session at the server', 'no longer shared', () => legacy('/mcp/@dana/holding', 'tool')],
+  ['a modern client', 'no longer shared', () => modern('/mcp/@dana/holding', 'tool')],
+  ['REST', 'no longer shared', () => rest('', '')],
+  ['an assistant', 'no longer shared', () => assistant()],
+  ['REST', 'no longer shared with her team', () => rest('', '')],
+  ['a legacy session', 'in a group that is no longer shared', () => legacy('/mcp/@dana/ours', 'tool')],
+  ['the route of a tool', 'in a group that is no longer shared', () => groupRoute(undefined, 'dana~ours')],
+  ['a modern client', 'taken out of the shared group', () => modern('/mcp/@dana/ours', 'tool')],
 ]
 const REST_OF_CASES: readonly Case[] = [
   ['a legacy session at a group', 'of a disabled owner', () => legacy('/mcp/g', 'tool')],
@@ -199,6 +226,7 @@ describe('a call in flight', () => {
   for (const [who, loss, begin] of extent(CORE, [...CORE, ...REST_OF_CASES])) {
     test(`by ${who} ends when its server is ${loss}`, async () => {
       await restore()
+      await prepare(loss)
       const { outcome, heard } = await begin()
       let ended = false
       void outcome.then(() => {
@@ -268,8 +296,9 @@ beyondCore(() => {
 })
 
 describe('the kept rest of a long result', () => {
-  async function cut(): Promise<{ readonly client: Requester; readonly handle: string }> {
+  async function cut(loss = ''): Promise<{ readonly client: Requester; readonly handle: string }> {
     await restore()
+    await prepare(loss)
     await carol.ok('PATCH', '/api/groups/g', { resultLimit: 200 })
     const client = (await carol.mcp('/mcp/g')) as unknown as Requester
     const shown = JSON.stringify(await client.callTool({ name: 'long', arguments: {} }))
@@ -287,10 +316,10 @@ describe('the kept rest of a long result', () => {
     expect(await read(kept)).toContain(SECRET)
   }, 120_000)
 
-  const losses = ['made private', 'taken out of the group', 'of a disabled owner', 'deleted']
-  for (const loss of extent(losses.slice(0, 1), losses))
+  const losses = ['made private', 'no longer shared', 'taken out of the group', 'of a disabled owner', 'deleted']
+  for (const loss of extent(losses.slice(0, 2), losses))
     test(`is not read once the server is ${loss}`, async () => {
-      const kept = await cut()
+      const kept = await cut(loss)
       await carol.ok('PATCH', '/api/groups/g', { resultLimit: 100_000 })
       await LOSSES[loss]?.()
       const text = await read(kept)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
+import { Client, type Hub, ROOT, startHub, stdioFixture } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
 import { inFolder } from '../support/moving.ts'
 import { startAuthor } from '../support/plugins/author.ts'
@@ -201,6 +201,12 @@ export default definePlugin({
       handle: ({ bytes }) => ({ body: { first: bytes[0], bytes: bytes.length } }),
     })
     context.routes.add({
+      method: 'POST', path: '/table', access: 'user', summary: 'A table', reads: true,
+      body: z.object({ type: z.string(), header: z.string() }),
+      answers: { 200: { description: 'The table', contentType: 'text/csv', example: 'a,b' } },
+      handle: ({ body: { type, header } }) => ({ text: 'a,b\\n1,2\\n', type, headers: { [header]: 'attachment' } }),
+    })
+    context.routes.add({
       method: 'GET', path: '/fault', access: 'user', summary: 'Fail', answers: { 200: { description: 'Never' } },
       handle: () => { throw new Error('a fault of the counter') },
     })
@@ -233,6 +239,20 @@ test('a plugin in a worker has the services that cross; its faults are its own',
     false,
   ])
   await hub.logged('a fault of the counter')
+
+  const table = (client: Client, type = 'text/csv; charset=utf-8', header = 'content-disposition') =>
+    client.request('POST', '/api/plugins/counter/table', { type, header })
+  const { secret } = await bob.ok('POST', '/api/keys', { label: 'reads', scopes: ['api:read'] })
+  const reader = new Client(hub.url, 'bob', secret)
+  const file = await table(reader)
+  expect([file.status, file.text, file.headers.get('content-type')]).toEqual([
+    ...[200, 'a,b\n1,2\n', 'text/csv; charset=utf-8'],
+  ])
+  expect(file.headers.get('content-disposition')).toBe('attachment')
+  for (const refusal of [await table(bob, 'text/html'), await table(bob, 'text/csv', 'set-cookie')])
+    expect([refusal.status, refusal.json.code]).toEqual([500, 'internal'])
+  const { paths } = await admin.ok('GET', '/api/openapi.json')
+  expect(paths['/api/plugins/counter/table'].post.responses[200].content).toEqual({ 'text/csv': { example: 'a,b' } })
 })
 
 test('servers, groups, states, clients and requests are used in the rights of whoever asks', async () => {

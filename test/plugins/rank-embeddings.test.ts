@@ -1,9 +1,10 @@
 /** The search of $smart by meaning too: a local double of the protocol of embeddings, on time, late, down and wrong. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
-import type { ScopeTool } from '../../core/contract/mod.ts'
+import type { ScopeTool } from '../../core/features/tools.ts'
 import { fuse } from '../../plugins/smart-group/fusion.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { callText, online } from '../support/servers.ts'

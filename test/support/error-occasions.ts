@@ -28,7 +28,9 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   origin_not_allowed: 'the Origin header is not on the list; on every path',
   address_not_allowed: 'what only administrators may do, by one who is outside ADMIN_ADDRESSES',
   admin_only: 'an ordinary user on an administrator’s route or scope',
-  not_owner: 'changing a public thing of somebody else',
+  not_owner:
+    'doing with a public or shared thing of somebody else what the role does not allow; `role` says which it is',
+  owner_rights_needed: 'with the role `change`, changing what a server of a user with more rights runs',
   insufficient_scope:
     'an access key without `api` or `api:read` on the API, where a session is needed, or that makes a key that opens more or outlives it',
   field_forbidden: '`owner`, `sandbox` and the like by an ordinary user',
@@ -49,6 +51,8 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   server_not_found: 'it is missing, or not visible to the caller',
   group_not_found: 'it is missing, not visible, or outside the key’s scopes',
   user_not_found: 'it is missing, or not visible to the caller',
+  team_not_found: 'no team has this name',
+  share_not_found: 'it is not shared with this user or team',
   key_not_found: 'it is missing, or somebody else’s',
   sign_in_not_found: 'it has ended, or is somebody else’s',
   plugin_not_found: 'no plugin has this name',
@@ -78,6 +82,9 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   name_taken: 'two members of a group would have one alias',
   server_ambiguous: 'the name alone fits servers of several owners',
   group_ambiguous: 'the name alone fits groups of several owners',
+  group_schema_differs:
+    'a group is saved whose selector chooses among servers with unlike tools of one name; `differences` shows where',
+  selector_argument_taken: 'a group is saved whose selector’s argument is one of a tool or prompt of its members',
   group_in_use: 'an assistant endpoint is bound to the group',
   last_admin: 'demoting, disabling or deleting the only administrator',
   user_owns_resources: 'deleting a user who owns servers or groups',
@@ -85,6 +92,7 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   quota_stored_bytes:
     'saving more bytes than a user may have of servers, OpenAPI documents, groups, settings, rules and all else that is stored (`storedBytesPerUser`), or a bundle that with the user’s others takes more, packed and unpacked (`diskBytesPerUser`)',
   quota_groups: 'creating one more than a user may have',
+  quota_shares: 'more than 200 shares of one thing, 100 teams, or 1,000 members of a team',
   quota_members: 'saving a group with more members than one may have',
   quota_catalog_bytes:
     'the servers of one user list more bytes than all of them may have; the state of such a server says so',
@@ -179,6 +187,8 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   method_not_found: 'a JSON-RPC method that the scope does not have',
   params_invalid: 'parameters in another form, or arguments that a tool cannot take',
   uri_ambiguous: 'a resource address that several members could answer',
+  selector_missing: 'a call of a selector’s tool or prompt without the argument, where there is no default',
+  selector_unknown: 'a call of a selector’s tool or prompt with another value than it has',
   cursor_invalid: 'a cursor that the hub did not make for this list',
   quota_parked: 'a call would have to wait for the client beside as many as may wait',
   client_capability_missing: 'the server asks for what the client did not declare',
@@ -227,6 +237,7 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   scope_denied: 'a server refuses a call for its scopes after two grants within ten minutes',
   issuer_changed: 'the metadata of a server name another issuer than the one at which the user signed in',
   resource_changed: 'the address of a server has left the resource for which the user signed in',
+  flow_expired: 'the state of a sign-in whose code nobody entered at the issuer in time',
   flow_foreign: 'a user finishes a sign-in that another user began',
   sign_in_denied: 'the issuer or the person refused a sign-in, or the issuer took no code',
   issuer_mismatch: 'an issuer calls itself otherwise than it was called, or an answer names another issuer or none',
@@ -255,4 +266,6 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   identity_taken: 'linking an account that another user has linked',
   identity_not_found: 'unlinking an account that you have not linked',
   last_sign_in: 'unlinking the only account of a user without a password',
+  guard_refused: 'a rule about content refuses what a call sends, or what the server answers',
+  guard_not_found: 'the samples of a rule about content that is not there',
 }

@@ -8,6 +8,8 @@ export const EVENT_OCCASIONS: Readonly<Record<PluginEventName, string>> = {
   'group.created': 'A group was made',
   'group.updated': 'Its settings or members changed',
   'group.removed': 'It was deleted',
+  'share.changed':
+    'A server or group was shared, or the role changed; `role` null: it is no longer shared. For its owner and each user concerned',
   'user.created': 'An account was made',
   'user.updated': 'Role, name, password or state of an account changed: cached credentials of this user are invalid',
   'user.removed': 'An account was deleted',
@@ -16,7 +18,8 @@ export const EVENT_OCCASIONS: Readonly<Record<PluginEventName, string>> = {
   'settings.updated': 'Settings of the hub or of a user were written; `keys` are their names',
   'config.changed': 'An edit of the settings file was taken over; `applied` are the sections that changed',
   'config.rejected': 'An edit of the settings file cannot be read; the state before it stays',
-  'connection.state': 'A server came online, went offline, or is being connected; `attempts`: failed ones in a row',
+  'connection.state':
+    'A server came online, went offline, or is being connected; `attempts`: failed ones in a row; `ofOwner`: only its owner lacks a credential, and callers with their own use it',
   'server.health': 'The periodic checks of a server began to fail (or it was lost otherwise), or succeed again',
   'catalog.changed': 'A server’s lists changed. `older`: those of the legacy side of a server that speaks both eras',
   'tool.definition_changed':

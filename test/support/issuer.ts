@@ -14,6 +14,8 @@ export interface IssuerOptions {
   readonly clients?: readonly object[]
   /** Scopes of access tokens that are JWT. Default: `read write`, with opaque tokens. */
   readonly jwtScopes?: string
+  /** Seconds for which a code to enter on another device is valid. Default 600. */
+  readonly codeLife?: number
 }
 
 /** One request that an MCP server got. */
@@ -31,15 +33,23 @@ export class Issuer {
   readonly grants: string[] = []
   /** While true every request to the token endpoint is answered with 503. */
   down = false
+  /** Requests that were answered so. */
+  refused = 0
   /** Tokens, access and refresh, that the token endpoint gave. */
   readonly given: string[] = []
+  /** Tokens that it was asked to take back, and while true it answers that with 503. */
+  readonly taken: string[] = []
+  takesNone = false
+  /** It answers such requests after that. */
+  beforeTaking: Promise<void> | undefined
+  refusals = 0
   /** Runs when tokens are made and before they are sent. */
   beforeAnswer: (() => Promise<void>) | undefined
 
   private constructor(
     server: Server,
     url: string,
-    { tokenLife = 3_600, registers = true, clients = [], jwtScopes }: IssuerOptions,
+    { tokenLife = 3_600, registers = true, clients = [], jwtScopes, codeLife = 600 }: IssuerOptions,
   ) {
     this.#server = server
     this.url = url
@@ -48,6 +58,7 @@ export class Issuer {
       scopes: ['openid', 'offline_access', 'read', 'write', ...(jwtScopes?.split(' ') ?? [])],
       ttl: {
         AccessToken: tokenLife,
+        DeviceCode: codeLife,
         Grant: 86_400,
         Interaction: 600,
         RefreshToken: 86_400,
@@ -62,6 +73,8 @@ export class Issuer {
         revocation: { enabled: true },
         dPoP: { enabled: true },
         devInteractions: { enabled: true },
+        deviceFlow: { enabled: true },
+        clientCredentials: { enabled: true },
         resourceIndicators: {
           enabled: true,
           useGrantedResource: () => true,
@@ -74,8 +87,21 @@ export class Issuer {
       },
     })
     this.provider.use(async (context, next) => {
+      if (context.path === '/token/revocation') {
+        if (this.takesNone) {
+          this.refusals += 1
+          context.status = 503
+          context.body = 'down'
+          return undefined
+        }
+        await this.beforeTaking
+        await next()
+        this.taken.push(String(context.oidc?.params?.token ?? '?'))
+        return undefined
+      }
       if (context.path !== '/token') return next()
       if (this.down) {
+        this.refused += 1
         context.status = 503
         context.body = 'down'
         return undefined
@@ -118,6 +144,10 @@ export class GuardedServer {
   wants: string | undefined
   /** It takes tokens alone that are bound to a key, with a proof of it that has the nonce of the day. */
   bound: { nonce: string; proofs: JWTPayload[] } | undefined
+  /** Another address of it, in front of which something listens: its resource then has that. */
+  front: string | undefined
+  /** True: it takes all but calls without a token. */
+  isOpen = false
   /** Replaces its metadata. */
   metadata: object | undefined
   /** Names of the tools and prompts that an account gets; `whoami` and `greet` where it names none. */
@@ -160,7 +190,7 @@ export class GuardedServer {
     await stopped(this.#server)
   }
 
-  #toolOf(name: string, account: string): object {
+  #toolOf(name: string, account = ''): object {
     return { name, inputSchema: { type: 'object' }, ...this.definitions.get(account) }
   }
 
@@ -184,6 +214,7 @@ export class GuardedServer {
     const claims = await proven(proof)
     const ath = createHash('sha256').update(token).digest('base64url')
     if (claims.htm !== method || claims.htu !== this.url || claims.ath !== ath) return refused('invalid_dpop_proof')
+    if (Math.abs(Date.now() / 1_000 - (claims.iat ?? 0)) > 60) return refused('invalid_dpop_proof')
     if (claims.nonce !== nonce) return refused('use_dpop_nonce')
     proofs.push(claims)
     return undefined
@@ -197,9 +228,10 @@ export class GuardedServer {
     request: IncomingMessage,
   ): Promise<{ status: number; headers?: Record<string, string>; body?: object; streamOf?: string }> {
     const path = request.url ?? ''
-    const origin = new URL(this.url).origin
+    const resource = this.front ?? this.url
+    const { origin } = new URL(resource)
     if (path.startsWith('/.well-known/oauth-protected-resource')) {
-      const usual = { resource: this.url, authorization_servers: [this.#issuer.url], scopes_supported: ['read'] }
+      const usual = { resource, authorization_servers: [this.#issuer.url], scopes_supported: ['read'] }
       return { status: 200, body: this.metadata ?? usual }
     }
     if (path.startsWith('/.well-known/')) return { status: 404 }
@@ -209,13 +241,14 @@ export class GuardedServer {
     }
     const token = request.headers.authorization?.replace(/^(?:Bearer|DPoP) /, '')
     const account = token === undefined || this.refused.has(token) ? undefined : await this.#accountOf(token)
-    if (account === undefined) {
+    const message = request.method === 'POST' ? (JSON.parse(await bodyOf(request)) as Message) : undefined
+    if (account === undefined && !(this.isOpen && message && message.method !== 'tools/call')) {
       const named = `${origin}/.well-known/oauth-protected-resource/mcp`
       return { status: 401, headers: { 'www-authenticate': `Bearer resource_metadata="${named}", scope="read"` } }
     }
-    if (request.method === 'GET' && this.tools.has(account)) return { status: 200, streamOf: account }
-    if (request.method !== 'POST') return { status: 405 }
-    const message = JSON.parse(await bodyOf(request)) as { id?: number; method: string }
+    if (request.method === 'GET' && account !== undefined && this.tools.has(account))
+      return { status: 200, streamOf: account }
+    if (!message) return { status: 405 }
     this.calls.push({ method: message.method, authorization: request.headers.authorization })
     if (message.id === undefined) return { status: 202 }
     if (message.method === 'tools/call' && this.wants !== undefined) {
@@ -230,8 +263,8 @@ export class GuardedServer {
         },
         serverInfo: { name: 'guarded', version: '1' },
       },
-      'tools/list': { tools: (this.tools.get(account) ?? ['whoami']).map(name => this.#toolOf(name, account)) },
-      'prompts/list': { prompts: (this.prompts.get(account) ?? ['greet']).map(name => ({ name })) },
+      'tools/list': { tools: (this.tools.get(account ?? '') ?? ['whoami']).map(name => this.#toolOf(name, account)) },
+      'prompts/list': { prompts: (this.prompts.get(account ?? '') ?? ['greet']).map(name => ({ name })) },
       'prompts/get': { messages: [{ role: 'user', content: { type: 'text', text: account } }] },
       'resources/list': { resources: [{ uri: 'guarded://who', name: 'who' }] },
       'resources/templates/list': { resourceTemplates: [] },
@@ -245,6 +278,11 @@ export class GuardedServer {
   }
 }
 
+interface Message {
+  readonly id?: number
+  readonly method: string
+}
+
 /** The claims of a proof, whose signature is by the key that it names. */
 async function proven(proof: string): Promise<JWTPayload> {
   const { payload } = await jwtVerify(proof, EmbeddedJWK, { typ: 'dpop+jwt', algorithms: ['ES256'] })
@@ -253,11 +291,28 @@ async function proven(proof: string): Promise<JWTPayload> {
 
 /** Signs in as a person at an issuer of oidc-provider, and returns the address at which the browser would come back. */
 export async function signInAt(authorizeUrl: string, person: string): Promise<string> {
-  const cookies = new Map<string, string>()
   const back = new URL(authorizeUrl).searchParams.get('redirect_uri') ?? ''
-  let url = authorizeUrl
+  const { url } = await walk(authorizeUrl, person, { isEnd: at => at.startsWith(back) })
+  return url
+}
+
+/** Enters a code as a person at the page of such an issuer, and agrees; `aborts`: and refuses. Returns the last page. */
+export async function enterCode(page: string, code: string, person: string, aborts = false): Promise<string> {
+  return (await walk(page, person, { code, aborts })).text
+}
+
+interface Walk {
+  isEnd?(url: string): boolean
+  readonly code?: string
+  readonly aborts?: boolean
+}
+
+/** Goes from page to page of an issuer as a browser does, and fills in its forms. */
+async function walk(start: string, person: string, { isEnd, code, aborts }: Walk) {
+  const cookies = new Map<string, string>()
+  let url = start
   let form: URLSearchParams | undefined
-  for (let step = 0; step < 12; step += 1) {
+  for (let step = 0; step < 14; step += 1) {
     const response = await fetch(url, {
       redirect: 'manual',
       headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
@@ -273,15 +328,27 @@ export async function signInAt(authorizeUrl: string, person: string): Promise<st
     const location = response.headers.get('location')
     if (location !== null) {
       url = new URL(location, url).href
-      if (url.startsWith(back)) return url
+      if (isEnd?.(url)) return { url, text: '' }
       continue
     }
     const text = await response.text()
+    const xsrf = /name="xsrf" value="(\w+)"/.exec(text)?.[1]
     const prompt = /name="prompt" value="(\w+)"/.exec(text)?.[1]
-    if (prompt === undefined) throw new Error(`The issuer answered ${response.status}: ${text.slice(0, 800)}`)
-    form = new URLSearchParams({ prompt, ...(prompt === 'login' ? { login: person, password: 'any' } : {}) })
+    if (code !== undefined && xsrf !== undefined && !text.includes('incorrect') && !text.includes('interrupted'))
+      form = new URLSearchParams({ xsrf, user_code: code, ...confirmation(text, aborts) })
+    else if (prompt !== undefined)
+      form = new URLSearchParams({ prompt, ...(prompt === 'login' ? { login: person, password: 'any' } : {}) })
+    else if (code !== undefined) return { url, text }
+    else throw new Error(`The issuer answered ${response.status}: ${text.slice(0, 800)}`)
+    const action = /<form[^>]* action="([^"]+)"/.exec(text)?.[1]
+    if (xsrf !== undefined && action !== undefined) url = new URL(action, url).href
   }
   throw new Error('The issuer leads in circles')
+}
+
+function confirmation(page: string, aborts = false): Record<string, string> {
+  if (!page.includes('name="confirm"')) return {}
+  return aborts ? { abort: 'yes' } : { confirm: 'yes' }
 }
 
 async function listening(server: Server): Promise<string> {

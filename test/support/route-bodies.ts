@@ -151,8 +151,25 @@ function passkeyGrowths(bytes: string): readonly Growth[] {
   ]
 }
 
+/** Rules about content. */
+const guardGrowths = [
+  growth('rules', [50, 5_000], n => ({ rules: many(n, at => ({ id: `r${at}`, match: { secrets: true } })) })),
+  growth('patterns', [20, 9_000], n => ({ rules: [{ id: 'r', match: { pattern: many(n, at => `a*b${at}?`) } }] })),
+  growth('wildcards', [199, 900_000], n => ({ rules: [{ id: 'r', match: { pattern: `${'*a'.repeat(n / 2)}b` } }] })),
+  growth('domains', [200, 20_000], n => ({ rules: [{ id: 'r', match: { domains: many(n, at => `a${at}.b`) } }] })),
+  growth('a long domain', [253, 900_000], n => ({ rules: [{ id: 'r', match: { domains: ['a.'.repeat(n / 2)] } }] })),
+]
+
 /** Bodies that get as far into a route as possible, by method and path as in the API document. */
 const OWN: Readonly<Record<string, readonly Growth[]>> = {
+  ...Object.fromEntries(
+    ['servers', 'groups'].map(things => [
+      `PUT /api/${things}/{ref}/shares`,
+      [growth('subjects', [20, 200], n => ({ shares: many(n, at => ({ subject: `user:u${at}`, role: 'use' })) }))],
+    ]),
+  ),
+  'POST /api/admin/teams': [growth('members', [100, 1_000], n => ({ name: 'made', members: many(n, at => `u${at}`) }))],
+  'PATCH /api/admin/teams/{name}': [growth('members', [100, 1_000], n => ({ members: many(n, at => `u${at}`) }))],
   'POST /api/servers': serverGrowths(LIMITS.serverBodyBytes),
   'POST /api/servers/test': serverGrowths(LIMITS.bodyBytes),
   'PUT /api/servers/{ref}': serverGrowths(LIMITS.bodyBytes),
@@ -262,6 +279,8 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
       tools: Object.fromEntries(many(n, at => [`t${at}`, { perDay: 1 }])),
     })),
   ],
+  'PUT /api/servers/{ref}/guards': guardGrowths,
+  'PUT /api/groups/{ref}/guards': guardGrowths,
   'POST /api/connections/finish': [
     growth('a long address', [8_000, 900_000], n => ({
       url: `https://hub.example/oauth/callback?state=${'s'.repeat(n)}`,

@@ -34,6 +34,8 @@ export const EVENT_CASES: readonly EventCase[] = [
   { name: 'configured: as before', event: { type: 'configured', differs: false, listsKept: true, lazy: true } },
   { name: 'configured: differs', event: { type: 'configured', differs: true, listsKept: false, lazy: false } },
   { name: 'forbidden', event: { type: 'forbidden', reason: { code: 'stdio_not_permitted', message: 'No' } } },
+  { name: 'forbidden: sign-in wanted', event: { type: 'forbidden', reason: SIGN_IN, callers: 'stay' } },
+  { name: 'credential-lost', event: { type: 'credential-lost' } },
   { name: 'call', event: { type: 'call' } },
   { name: 'tick', event: { type: 'tick', outdated: false, idle: false } },
   { name: 'tick: outdated', event: { type: 'tick', outdated: true, idle: false } },

@@ -107,3 +107,6 @@ export async function readHealth(
   const { items } = await api.get<Page<Item>>('/api/monitoring/health', { query: { server: ref }, signal })
   return items[0]
 }
+
+/** Path of the page at which the user signs in at a server. */
+export const connectPath = (serverId: string): string => `/connect/${segment(serverId)}`

@@ -60,6 +60,7 @@ export interface ServerRecord {
   readonly owner: string
   readonly transport: string
   readonly description?: string
+  readonly tags?: readonly string[]
   readonly status: ServerStatus
   readonly visibility?: 'private' | 'public'
   readonly enabled?: boolean
@@ -101,6 +102,9 @@ export interface GroupRecord {
   readonly description?: string
   readonly visibility: 'private' | 'public'
   readonly naming: 'auto' | 'prefixed'
+  readonly instructions?: GroupInstructions
+  readonly tags?: readonly string[]
+  readonly selector?: GroupSelector
   readonly members: readonly GroupMember[]
   readonly endpoint: string
   readonly status: ServerCounts
@@ -110,6 +114,20 @@ export interface GroupRecord {
   readonly revision: number
   readonly origin?: string
   readonly [field: string]: unknown
+}
+
+/** A group's own instructions, beside or instead of its members'. */
+export interface GroupInstructions {
+  readonly text: string
+  readonly members: 'beside' | 'instead'
+}
+
+/** Members that an argument chooses from, by its value: `owner~name`. */
+export interface GroupSelector {
+  readonly argument: string
+  readonly members: Readonly<Record<string, string>>
+  readonly default?: string
+  readonly description?: string
 }
 
 /** Restrictions for clients of a group. */

@@ -3,7 +3,8 @@ import { PbElement } from '../components/element.ts'
 import { t } from '../text/t.ts'
 import { hubState } from './hub-state.ts'
 import { live } from './live.ts'
-import { pageElement } from './page-element.ts'
+import { namedElement, pageElement } from './page-element.ts'
+import { piecesOf } from './parts.ts'
 import { placeOf } from './places.ts'
 import { pluginPages } from './plugin-pages.ts'
 import { router } from './router.ts'
@@ -36,9 +37,7 @@ export class PbApp extends PbElement {
   }
 
   override render(): unknown {
-    const proof = session.proving
-      ? this.#lazy(import('../pages/factors/proof.ts'), html`<section><pb-proof></pb-proof></section>`)
-      : ''
+    const proof = session.proving ? html`<section>${this.#piece('proof')}</section>` : ''
     return html`${this.#content()}${proof}<pb-toasts></pb-toasts>`
   }
 
@@ -47,21 +46,23 @@ export class PbApp extends PbElement {
     if (router.place.path === '/reset-password') {
       return this.#lazy(import('../pages/sign-in/reset.ts'), html`<pb-reset-password></pb-reset-password>`)
     }
-    if (router.place.path === '/signin/callback') {
-      const page = html`<pb-provider-callback></pb-provider-callback>`
-      return this.#lazy(import('../pages/providers/callback.ts'), page)
-    }
+    const match = placeOf(router.place.path)
+    if (match?.place.isPublic) return this.#lazy(match.place.load(), pageElement(match, router.place))
     // The set-up continues after its first step has created the account.
     const setup = document.documentElement.dataset.setup === 'open' && (!user || router.place.path === '/setup')
     if (user && user.mustChangePassword !== true && !setup) {
-      if (session.mustSetSecondFactor)
-        return this.#lazy(import('../pages/factors/gate.ts'), html`<pb-factor-gate></pb-factor-gate>`)
-      const match = placeOf(router.place.path)
-      if (match?.place.isBare) return this.#lazy(match.place.load(), pageElement(match, router.place))
+      if (session.mustSetSecondFactor) return this.#piece('factor-gate')
+      if (match?.place.isBare && match.closedBy === undefined)
+        return this.#lazy(match.place.load(), pageElement(match, router.place))
       return this.#lazy(import('./frame.ts'), html`<pb-frame></pb-frame>`)
     }
     if (setup) return this.#lazy(import('../pages/setup/page.ts'), html`<pb-setup></pb-setup>`)
     return this.#lazy(import('../pages/sign-in/page.ts'), html`<pb-sign-in></pb-sign-in>`)
+  }
+
+  #piece(slot: 'proof' | 'factor-gate'): unknown {
+    const [piece] = piecesOf(slot)
+    return piece && this.#lazy(piece.load(), namedElement(piece.element))
   }
 
   /** Shows the element, which is upgraded when its chunk has loaded; a chunk that cannot be loaded causes an error message. */

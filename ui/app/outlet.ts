@@ -1,6 +1,7 @@
 import { html, type TemplateResult } from 'lit'
 import { type ApiError, asApiError } from '../api/problem.ts'
 import { adminsOnly } from '../components/admins-only.ts'
+import { closedBy } from '../components/closed-by.ts'
 import { PbElement } from '../components/element.ts'
 import { emptyState, errorState, skeleton } from '../components/states.ts'
 import { t } from '../text/t.ts'
@@ -17,6 +18,7 @@ export class PbOutlet extends PbElement {
   #wanted = ''
   #shownPath = ''
   #focusedPath = ''
+  #namedPath = ''
   /** The place has changed, and its page has not taken the focus yet. */
   #moves = false
 
@@ -25,6 +27,7 @@ export class PbOutlet extends PbElement {
     const match = placeOf(place.path)
     if (!match) return this.#notFound()
     if (match.place.adminOnly && !session.isAdmin) return this.#notAllowed()
+    if (match.closedBy !== undefined) return this.#closed(match.closedBy)
     const { element } = match.place
     if (this.#wanted !== element) this.#load(match)
     if (this.failure)
@@ -35,6 +38,7 @@ export class PbOutlet extends PbElement {
 
   protected override updated(): void {
     const { path } = router.place
+    this.#nameClosed(path)
     const isNew = this.#shownPath !== path
     // At the first load the browser itself announces the page to a screen reader; later the heading does.
     const isLoad = this.#shownPath === '' && this.closest('pb-app[data-entered]') === null
@@ -44,6 +48,17 @@ export class PbOutlet extends PbElement {
       scrollTo(0, 0)
     }
     if (this.#moves) requestAnimationFrame(() => this.#focusPlace())
+  }
+
+  /** A page whose plugin is off has its title, though nothing of it is shown. */
+  #nameClosed(path: string): void {
+    const match = placeOf(path)
+    const before = this.#namedPath
+    this.#namedPath = match?.closedBy === undefined ? '' : path
+    if (match?.closedBy === undefined || before === path) return
+    const label = match.place.title()
+    document.title = `${label} · Patchbay`
+    this.dispatchEvent(new CustomEvent('pb-crumbs', { detail: [{ label }], bubbles: true }))
   }
 
   /** Focuses the heading; until the page's script has loaded, its placeholder, which is removed together with the focus. */
@@ -80,6 +95,10 @@ export class PbOutlet extends PbElement {
         action: back,
       },
     )}</main>`
+  }
+
+  #closed(plugin: string): TemplateResult {
+    return html`<main id="main" class="page" tabindex="-1"><h1 class="vh" tabindex="-1">${t('This page is off')}</h1>${closedBy(plugin)}</main>`
   }
 
   #notAllowed(): TemplateResult {

@@ -7,3 +7,9 @@ export function pageElement({ place: { element }, params }: Match, { query }: Pl
   const tag = unsafeStatic(element)
   return staticHtml`<${tag} .params=${params} .query=${query}></${tag}>`
 }
+
+/** An element by its name, without properties. */
+export function namedElement(name: string): unknown {
+  const tag = unsafeStatic(name)
+  return staticHtml`<${tag}></${tag}>`
+}

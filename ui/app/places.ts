@@ -1,34 +1,10 @@
 import { t } from '../text/t.ts'
+import type { PlaceDefinition } from './part.ts'
+import { parts } from './parts.ts'
 import { pluginPages } from './plugin-pages.ts'
 
-/** Parts of the rail, from top to bottom; plugins' pages precede administration. */
-export type RailPart = 'work' | 'watch' | 'own' | 'admin'
-
-/** A page of the console. */
-export interface PlaceDefinition {
-  readonly id: string
-  /** Paths below the base path, the first without parameters being its link: `/servers`, `/servers/:ref`. */
-  readonly paths: readonly string[]
-  readonly title: () => string
-  readonly icon: string
-  /** Absent: reached by links alone. */
-  readonly rail?: RailPart
-  /** The place in the rail that is marked instead of this one. */
-  readonly within?: string
-  readonly adminOnly?: true
-  /** It belongs to a plugin, and is shown only while the plugin runs. */
-  readonly ofPlugin?: true
-  /** It is shown without the frame, as the end of a link from elsewhere. */
-  readonly isBare?: true
-  /** Second key behind `g`. */
-  readonly key?: string
-  /** Name of the page's element. */
-  readonly element: string
-  readonly load: () => Promise<unknown>
-}
-
-/** All pages. */
-const PLACES: readonly PlaceDefinition[] = [
+/** The console's own pages. */
+const OWN: readonly PlaceDefinition[] = [
   {
     id: 'dashboard',
     paths: ['/'],
@@ -87,27 +63,6 @@ const PLACES: readonly PlaceDefinition[] = [
     load: () => import('../pages/group/page.ts'),
   },
   {
-    id: 'market',
-    paths: ['/market', '/market/:id'],
-    title: () => t('Market'),
-    icon: 'store',
-    rail: 'work',
-    key: 'm',
-    ofPlugin: true,
-    element: 'pb-page-market',
-    load: () => import('../pages/market/page.ts'),
-  },
-  {
-    id: 'logs',
-    paths: ['/logs'],
-    title: () => t('Logs'),
-    icon: 'scroll-text',
-    rail: 'watch',
-    key: 'l',
-    element: 'pb-page-logs',
-    load: () => import('../pages/logs/page.ts'),
-  },
-  {
     id: 'monitoring',
     paths: ['/monitoring'],
     title: () => t('Monitoring'),
@@ -144,82 +99,6 @@ const PLACES: readonly PlaceDefinition[] = [
     rail: 'own',
     element: 'pb-page-keys',
     load: () => import('../pages/keys/page.ts'),
-  },
-  {
-    id: 'apps',
-    paths: ['/apps'],
-    title: () => t('Connected apps'),
-    icon: 'plug',
-    within: 'keys',
-    element: 'pb-page-apps',
-    load: () => import('../pages/apps/page.ts'),
-  },
-  {
-    id: 'clients',
-    paths: ['/admin/clients'],
-    title: () => t('Apps of all users'),
-    icon: 'plug',
-    within: 'keys',
-    adminOnly: true,
-    element: 'pb-page-clients',
-    load: () => import('../pages/apps/clients.ts'),
-  },
-  {
-    id: 'consent',
-    paths: ['/consent'],
-    title: () => t('Connect an app'),
-    icon: 'plug',
-    isBare: true,
-    element: 'pb-consent',
-    load: () => import('../pages/consent/page.ts'),
-  },
-  {
-    id: 'connections',
-    paths: ['/connections'],
-    title: () => t('Sign-ins at servers'),
-    icon: 'key',
-    within: 'servers',
-    ofPlugin: true,
-    element: 'pb-page-connections',
-    load: () => import('../pages/connections/page.ts'),
-  },
-  {
-    id: 'connect',
-    paths: ['/connect/:id'],
-    title: () => t('Sign in at a server'),
-    icon: 'key',
-    isBare: true,
-    element: 'pb-connect-server',
-    load: () => import('../pages/connections/connect.ts'),
-  },
-  {
-    id: 'callback',
-    paths: ['/oauth/callback'],
-    title: () => t('Sign in at a server'),
-    icon: 'key',
-    isBare: true,
-    element: 'pb-callback',
-    load: () => import('../pages/connections/callback.ts'),
-  },
-  {
-    id: 'approvals',
-    paths: ['/approvals', '/approvals/:id'],
-    title: () => t('Approvals'),
-    icon: 'hand',
-    rail: 'watch',
-    ofPlugin: true,
-    element: 'pb-page-approvals',
-    load: () => import('../pages/approvals/page.ts'),
-  },
-  {
-    id: 'usage',
-    paths: ['/usage'],
-    title: () => t('Usage'),
-    icon: 'gauge',
-    rail: 'own',
-    ofPlugin: true,
-    element: 'pb-page-usage',
-    load: () => import('../pages/usage/page.ts'),
   },
   {
     id: 'settings',
@@ -278,24 +157,37 @@ const PLACES: readonly PlaceDefinition[] = [
   },
 ]
 
-/** The pages that the console has now; those of plugins too while it is not known which run. */
-export function placesNow(): readonly PlaceDefinition[] {
-  return PLACES.filter(isOpen)
+interface KnownPlace {
+  readonly place: PlaceDefinition
+  /** Undefined for the console's own pages. */
+  readonly plugin: string | undefined
 }
 
-function isOpen({ id, ofPlugin }: PlaceDefinition): boolean {
-  return !ofPlugin || pluginPages.has(id)
+const places: readonly KnownPlace[] = [
+  ...OWN.map(place => ({ place, plugin: undefined })),
+  ...parts.flatMap(({ plugin, places = [] }) => places.map(place => ({ place, plugin }))),
+]
+
+/** The pages that the console has now; those of plugins too while it is not known which run. */
+export function placesNow(): readonly PlaceDefinition[] {
+  return places.filter(isOpen).map(({ place }) => place)
+}
+
+function isOpen({ place: { id, page = id }, plugin }: KnownPlace): boolean {
+  return plugin === undefined || pluginPages.has(page)
 }
 
 /** A place that matches a path, with the parameters of the path. */
 export interface Match {
   readonly place: PlaceDefinition
   readonly params: Readonly<Record<string, string>>
+  /** The plugin of the place, which does not run. */
+  readonly closedBy?: string
 }
 
-const patterns = PLACES.flatMap(place =>
-  place.paths.map(path => ({ place, pattern: new URLPattern({ pathname: path }) })),
-).sort((left, right) => parameters(left.pattern) - parameters(right.pattern))
+const patterns = places
+  .flatMap(known => known.place.paths.map(path => ({ known, pattern: new URLPattern({ pathname: path }) })))
+  .sort((left, right) => parameters(left.pattern) - parameters(right.pattern))
 
 function parameters({ pathname }: URLPattern): number {
   return pathname.split(':').length
@@ -303,12 +195,13 @@ function parameters({ pathname }: URLPattern): number {
 
 /** The page of a path; undefined if there is none. */
 export function placeOf(path: string): Match | undefined {
-  for (const { place, pattern } of patterns) {
+  for (const { known, pattern } of patterns) {
     const found = pattern.exec({ pathname: path })
-    if (!found || !isOpen(place)) continue
+    if (!found) continue
+    const { place, plugin } = known
     const params: Record<string, string> = {}
     for (const [name, value] of Object.entries(found.pathname.groups)) params[name] = decodeURIComponent(value ?? '')
-    return { place, params }
+    return { place, params, ...(plugin === undefined || isOpen(known) ? {} : { closedBy: plugin }) }
   }
   return undefined
 }

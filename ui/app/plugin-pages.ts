@@ -148,6 +148,11 @@ export class PluginPages {
 /** The pages of plugins in this tab. */
 export const pluginPages = new PluginPages()
 
+/** True while the plugin of one of the console's own pages runs, by the page's id; true also while that is not known. */
+export function hasPage(id: string): boolean {
+  return pluginPages.has(id)
+}
+
 /** The title of a page, or of what else a plugin brings, in the reader's language. */
 export function titleOf({ title }: Pick<PluginPage, 'title'>): string {
   if (typeof title === 'string') return title

@@ -59,6 +59,21 @@ export function warningText({ code, message, server = '', tools = [], params = {
         tokens: number('tokens'),
         tool: word('tool'),
       })
+    case 'others_get_less':
+      return t('Server {server} is private: not all who may use the group get it. Share the server with them, too.', {
+        server,
+      })
+    case 'selector_differs':
+      return t('{item} of {values} is left out: its schema is unlike that of {as}{places}.', {
+        ...{ item: word('item'), values: word('values'), as: word('as'), places: word('places') },
+      })
+    case 'selector_partial':
+      return t('{item} cannot be used with {values}: not offered there.', {
+        item: word('item'),
+        values: word('values'),
+      })
+    case 'selector_argument_taken':
+      return t('{item} is left out: it has the argument of the selector itself.', { item: word('item') })
     default:
       return message
   }

@@ -94,6 +94,10 @@ export function serverWarning({
     })
   if (code === 'wrong_form')
     return t('It is written in a form that does not work here, or not well: {detail}', { detail: message })
+  if (code === 'plugin_off') {
+    const [, fields = '', plugin = ''] = /^Its fields (.*) belong to the plugin ([\w-]+),/.exec(message) ?? []
+    return t('Its fields {fields} belong to the plugin {plugin}, which does not run.', { fields, plugin })
+  }
   if (code === 'one_connection_only')
     return t('It serves one connection at a time: all clients share it, and it cannot ask any of them.')
   return message

@@ -1,6 +1,7 @@
 import { configureLocalization, msg } from '@lit/localize'
 import type { TemplateResult } from 'lit'
 import { formatNumber } from './format.ts'
+import { pluginWord } from './plugin-words.ts'
 import { useProblemTexts } from './problem.ts'
 
 /** Languages of the console. English texts are in the code, the others in `locales/`. */
@@ -38,16 +39,22 @@ export type TextValues = Readonly<Record<string, string | number>>
 
 /**
  * A text in the language in use. The English text is its own key; `{name}` is a place for a value. A test compares the
- * keys of all languages with the literals of the code, so that `text` is a literal at every call.
+ * keys of all languages with the literals of the code, so that `text` is a literal at every call. Texts of plugins from
+ * elsewhere are in the `words` of their definition.
  */
 export function t(text: string, values?: TextValues): string {
-  const found = msg(text, { id: text })
+  const found = worded(text)
   if (values === undefined) return found
   return found.replace(/\{(\w+)\}/g, (place, name: string) => {
     const value = values[name]
     if (value === undefined) return place
     return typeof value === 'number' ? formatNumber(value) : value
   })
+}
+
+function worded(text: string): string {
+  const found = msg(text, { id: text })
+  return found === text && isChinese() ? (pluginWord(text) ?? text) : found
 }
 
 /** A text for a number of things, `{n}` being the number: `plural(2, '{n} server', '{n} servers')`. */
@@ -57,7 +64,7 @@ export function plural(n: number, one: string, other: string, values: TextValues
 
 /** A text in which placeholders are replaced by templates, such as a bold name. */
 export function rich(text: string, values: Readonly<Record<string, string | number | TemplateResult>>): unknown[] {
-  return msg(text, { id: text })
+  return worded(text)
     .split(/\{(\w+)\}/g)
     .map((part, at) => {
       if (at % 2 === 0) return part

@@ -13,6 +13,7 @@ export function readGroupEntry(name: JsonValue | undefined, entry: JsonValue): J
   if (entry.name !== undefined) body.name ??= entry.name
   for (const field of SAME) if (Object.hasOwn(entry, field)) body[field] = entry[field] ?? null
   const members = entry.members ?? entry.servers
+  if (body.selector !== undefined) body.selector = withRefs(body.selector, readRef)
   body.members = Array.isArray(members) ? members.map(readMember) : (members ?? [])
   return body
 }
@@ -31,6 +32,21 @@ function readMember(member: JsonValue): JsonValue {
 /** The file uses `owner::name` where everything else uses `owner~name`. */
 function readRef(ref: string): string {
   return ref.replace('::', '~')
+}
+
+/** The selector in the file's form. */
+export function writeSelector(selector: JsonValue): JsonValue {
+  return withRefs(selector, ref => ref.replace('~', '::'))
+}
+
+/** A selector with each reference in another form; anything else is left for the reader of the body. */
+function withRefs(selector: JsonValue, form: (ref: string) => string): JsonValue {
+  if (!isJsonObject(selector) || !isJsonObject(selector.members)) return selector
+  const members = Object.entries(selector.members)
+  return {
+    ...selector,
+    members: Object.fromEntries(members.map(([value, ref]) => [value, typeof ref === 'string' ? form(ref) : ref])),
+  }
 }
 
 /** The inverse: members in the file's form, plain names where nothing is filtered. */

@@ -11,13 +11,12 @@ import { ConnectionSlot } from '../connection/connection-slot.ts'
 import type { DrainingConnections } from '../connection/draining-connections.ts'
 import type { LinkLimits } from '../protocol.ts'
 import { DedicatedConnections } from './dedicated-connections.ts'
-import type { DedicatedConnectionsOptions } from './dedicated-opener.ts'
 import { InputRounds } from './input-rounds.ts'
 import type { LegacySide } from './legacy-side.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import type { ServerState } from './server-state.ts'
-import type { DedicatedTo } from './session-entry.ts'
+import type { DedicatedConnectionsOptions, DedicatedTo } from './session-entry.ts'
 
 /** Longest wait of a call for a connection that was open a moment ago. */
 const RECONNECT_WAIT_MS = 5_000
@@ -41,6 +40,8 @@ export interface CallDispatcherOptions {
   readonly effective: () => Promise<EffectiveServer>
   readonly serverState: ServerState
   readonly wanted: () => boolean
+  /** True while callers with credentials of their own can use the server, and only its owner has none. */
+  readonly forCallers: () => boolean
   /** The server requests that the server sends, as far as known. */
   readonly asking: ServerAsking
   /** The protocol version negotiated with the hub, as far as known. */
@@ -58,6 +59,7 @@ export interface CallDispatcherOptions {
   readonly draining: DrainingConnections
   readonly turns: DedicatedConnectionsOptions['turns']
   readonly older: Pick<LegacySide, 'spoken' | 'asking' | 'version' | 'events' | 'ended'>
+  readonly protocol: DedicatedConnectionsOptions['protocol']
   readonly callers: DedicatedConnectionsOptions['callers']
 }
 
@@ -78,6 +80,8 @@ export class CallDispatcher {
       era: () => options.asking.era,
       version: options.version,
       online: () => this.base.connection !== undefined,
+      forCallers: options.forCallers,
+      protocol: options.protocol,
       knownTools: options.knownTools,
       input: (call, text) => this.input(call, text),
       lost: (call, how, reason) => this.lost(call, how, reason),
@@ -147,6 +151,8 @@ export class CallDispatcher {
   failWaiting(): void {
     const reason = this.#options.serverState.offlineError()
     this.base.failWaiting(reason)
+    // Calls that waited for the shared connection, and have one of their own.
+    if (this.#options.forCallers()) for (const call of this.#sessions.takeUnopened()) this.dispatch(call)
     this.#sessions.failUnopened(reason)
   }
 
@@ -281,7 +287,8 @@ export class CallDispatcher {
   #wait(slot: ConnectionSlot, call: PendingCall, key: string | undefined): void {
     const { serverState } = this.#options
     // True as soon as the server is connected, before its lists are read.
-    const opensOwn = this.base.connection !== undefined && key !== undefined
+    const isReady = this.base.connection !== undefined || (key !== OLDER_CONNECTION && this.#options.forCallers())
+    const opensOwn = key !== undefined && isReady
     const limitMs = opensOwn ? this.#startWaitMs() : this.#waitMs(call)
     if (limitMs === undefined) {
       call.failFor(serverState.offlineError())

@@ -1,4 +1,5 @@
-import type { ServerRecord } from '../../contract/records.ts'
+import type { WireError } from '../../contract/errors.ts'
+import type { ConnectionState, ServerRecord } from '../../contract/records.ts'
 import { asksCallers, type ServerFace, type Side, userConnection } from '../../domain/session-scope.ts'
 import type { ServerCatalog } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
@@ -44,6 +45,8 @@ interface Kept {
   /** They may have changed while no connection was open. */
   stale: boolean
   failedAtMs: number
+  /** Why the last connection failed; undefined after one that was not needed any more. */
+  failure: (WireError & { readonly since: string }) | undefined
   first: PromiseWithResolvers<void> | undefined
 }
 
@@ -54,6 +57,7 @@ interface Kept {
 export class CallerLists {
   readonly #options: CallerListsOptions
   readonly #kept = new Map<string, Kept>()
+  #opened: OpenedMessage | undefined
 
   constructor(options: CallerListsOptions) {
     this.#options = options
@@ -63,6 +67,25 @@ export class CallerLists {
   reads(userId: string): boolean {
     const record = this.#options.record()
     return asksCallers(record) && userId !== record.ownerId && this.#options.kind() !== 'answers'
+  }
+
+  /** The last handshake of a user's connection with the present configuration. */
+  get opened(): OpenedMessage | undefined {
+    return this.#opened
+  }
+
+  /** The state of the server for a user whose own connection alone shows it; undefined while that has shown nothing. */
+  state(
+    userId: string,
+  ): { readonly state: ConnectionState; readonly since?: string; readonly reason?: WireError } | undefined {
+    const lists = keysOf(userId).flatMap(key => this.#kept.get(key) ?? [])
+    if (!lists.some(({ hidden }) => !hidden)) return undefined
+    const isRead = lists.some(({ lists, hidden, failure }) => !hidden && !failure && lists.catalog !== undefined)
+    if (isRead || keysOf(userId).some(key => this.#options.connection(key))) return { state: 'online' }
+    const failure = lists.find(kept => kept.failure)?.failure
+    if (!failure) return { state: 'connecting' }
+    const { since, ...reason } = failure
+    return { state: 'offline', since, reason }
   }
 
   /** The last known lists; undefined before the first reading with the user's present credential. */
@@ -108,7 +131,9 @@ export class CallerLists {
     const kept = (): Kept => this.#of(key, userId, older)
     return {
       opened: message => {
+        this.#opened = message
         kept().opened = message
+        kept().failure = undefined
         kept().lists.begin({ awaited: false })
       },
       list: (kind, entries) => kept().lists.part(kind, entries),
@@ -129,9 +154,10 @@ export class CallerLists {
   }
 
   /** The connection of a user has ended, or could not be opened. */
-  ended(key: string): void {
+  ended(key: string, reason: WireError): void {
     const kept = this.#kept.get(key)
     if (!kept) return
+    kept.failure = reason.code === 'idle' ? undefined : { since: new Date().toISOString(), ...kept.failure, ...reason }
     kept.lists.abandon()
     kept.stale = true
     kept.failedAtMs = performance.now()
@@ -171,6 +197,7 @@ export class CallerLists {
 
   /** The configuration has changed: connections are opened again, and read their lists. */
   outdated(): void {
+    this.#opened = undefined
     for (const [key, kept] of [...this.#kept]) {
       kept.hidden = true
       kept.failedAtMs = Number.NEGATIVE_INFINITY
@@ -194,7 +221,7 @@ export class CallerLists {
     const kept: Kept = {
       userId,
       lists: new ServerLists(context, record, { older, caller: { userId, hasTool } }),
-      ...{ opened: undefined, hidden: false, stale: false, first: undefined },
+      ...{ opened: undefined, hidden: false, stale: false, first: undefined, failure: undefined },
       failedAtMs: Number.NEGATIVE_INFINITY,
     }
     this.#kept.set(key, kept)

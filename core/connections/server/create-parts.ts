@@ -8,6 +8,7 @@ import { within } from '../within.ts'
 import { CallDispatcher } from './call-dispatcher.ts'
 import { CallerLists } from './caller-lists.ts'
 import { LegacySide } from './legacy-side.ts'
+import { ProtocolFindings } from './protocol-findings.ts'
 import { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import { ServerDriver } from './server-driver.ts'
@@ -32,7 +33,9 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
   const isAsleep = (): boolean => serverState.now.reason?.code === 'idle'
   const isUsable = (): boolean =>
     isWanted() && (serverState.now.state === 'online' || slots.base.connection !== undefined || isAsleep())
-  const version = (): string => versionOf({ shared, lists })
+  const version = (): string => versionOf({ shared, lists, callers })
+  const protocol = new ProtocolFindings(context, record)
+  const isForCallers = (): boolean => isWanted() && serverState.wantsOwner
   const era = () => eraOf(version())
   // An attempt beside a former connection may have failed for that reason alone, as where both need one port.
   const draining = new DrainingConnections(() => driver.dispatch({ type: 'retry-due' }))
@@ -44,7 +47,7 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
   // Servers of this transport may end when a second connection opens; `shared` says that there is to be one.
   const isSse = (): boolean => (shared.otherTransport ?? record().transport) === 'sse'
   const shared: SharedConnection = new SharedConnection({
-    ...{ ...common, version, draining, turns },
+    ...{ ...common, version, protocol, draining, turns },
     single: () => asking.single || (record().session === 'shared' && isSse()),
     knownTools: () => lists.markedTools,
     report: event => driver.dispatch(event),
@@ -71,22 +74,23 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
     loopFound: () => loopFound(parts),
   })
   const callers: CallerLists = new CallerLists({
-    ...{ ...common, kind: () => asking.kind, usable: isUsable },
+    ...{ ...common, kind: () => asking.kind, usable: () => isUsable() || isForCallers() },
     connection: key => slots.connectionOf(key),
     open: (key, userId, isOlder) => slots.openUser(key, userId, isOlder),
     hasTool: name => lists.catalog?.tools.some(({ key }) => key === name) === true,
   })
   const slots: CallDispatcher = new CallDispatcher({
-    ...{ ...common, serverState, asking, older, callers, version, draining, turns },
+    ...{ ...common, serverState, asking, older, callers, version, protocol, draining, turns },
     effective: () => shared.configured(),
     wanted: isWanted,
+    forCallers: isForCallers,
     knownTools: () => lists.markedTools,
     wake: () => driver.wake(),
     startTimeoutMs: () => shared.startTimeoutMs,
     answered: call => latency.add(performance.now() - call.startedAtMs),
   })
   const driver: ServerDriver = new ServerDriver(wanted, {
-    ...{ ...common, serverState, health, shared, slots, lists, asking, older, callers },
+    ...{ ...common, serverState, health, shared, protocol, slots, lists, asking, older, callers },
   })
   const parts = {
     ...common,
@@ -95,6 +99,7 @@ export function createParts(context: ServerContext, record: () => ServerRecord, 
     health,
     latency,
     shared,
+    protocol,
     draining,
     slots,
     lists,

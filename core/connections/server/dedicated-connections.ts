@@ -5,8 +5,8 @@ import type { SessionBinding, UpstreamRequest } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { ConnectionSlot } from '../connection/connection-slot.ts'
 import type { LinkLimits } from '../protocol.ts'
-import { type DedicatedConnectionsOptions, DedicatedOpener } from './dedicated-opener.ts'
-import { type DedicatedTo, type SessionEntry, sessionEntry } from './session-entry.ts'
+import { DedicatedOpener } from './dedicated-opener.ts'
+import { type DedicatedConnectionsOptions, type DedicatedTo, type SessionEntry, sessionEntry } from './session-entry.ts'
 
 /** Idle time after which a dedicated connection is closed; the next call opens it again. */
 const IDLE_MS = 5 * 60_000
@@ -116,6 +116,14 @@ export class DedicatedConnections {
     return [...this.#entries.values()].flatMap(({ slot }) => slot.takeWaiting())
   }
 
+  /** Empties the queues for users' connections that are not being opened. */
+  takeUnopened(): readonly PendingCall[] {
+    const unopened = [...this.#entries.values()].filter(
+      ({ owner, opening, connection }) => owner.kind === 'user' && !opening && !connection,
+    )
+    return unopened.flatMap(({ slot }) => slot.takeWaiting())
+  }
+
   /** Fails the calls that wait for a connection that is not being opened. */
   failUnopened(reason: WireError): void {
     for (const { slot, opening, connection } of this.#entries.values())
@@ -194,11 +202,15 @@ export class DedicatedConnections {
       const { slot, connection, owner, subscriptions } = entry
       const needed = entry.opening || slot.waiting > 0 || (connection?.inFlight ?? 0) > 0 || subscriptions.size > 0
       const lost = subscriptions.size > 0 && !connection && nowMs - entry.triedAtMs > REOPEN_MS
-      if (lost && this.#options.online()) this.open(owner.key)
+      if (lost && this.#mayOpen(owner)) this.open(owner.key)
       if (needed) entry.usedAtMs = nowMs
       else if (nowMs - entry.usedAtMs > (owner.kind === 'user' || owner.kind === 'face' ? idleTimeoutMs : IDLE_MS))
         this.#close(entry, { code: 'idle', message: 'The connection was not used' })
     }
+  }
+
+  #mayOpen({ kind }: DedicatedTo): boolean {
+    return this.#options.online() || (kind === 'user' && this.#options.forCallers())
   }
 
   inFlight(): number {
@@ -222,7 +234,7 @@ export class DedicatedConnections {
     entry.slot.failWaiting({ code: 'connection_lost', message: reason.message })
     if (!connection) return void this.#options.draining.ended().then(entry.endTurn)
     if (entry.owner.kind === 'face') this.#options.older.ended({ reason, wasOpen: true })
-    else this.#options.callers.ended(entry.owner.key)
+    else this.#options.callers.ended(entry.owner.key, reason)
     const closing = connection.close(reason)
     this.#noteClosing(entry.owner.key, closing)
     void closing.then(entry.endTurn)

@@ -1,24 +1,21 @@
 import type { WireError } from '../../contract/errors.ts'
-import type { ServerRecord } from '../../contract/records.ts'
+import type { ServerSettings } from '../../contract/records.ts'
 import type { Era } from '../../domain/era.ts'
 import { listChanged } from '../../domain/mcp-methods.ts'
 import { scopeOf } from '../../domain/session-scope.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
-import { forCaller, type PendingCall } from '../connection/call.ts'
+import { forCaller } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
-import type { ConnectionEnd, ConnectionEvents, Lost } from '../connection/connection-events.ts'
-import type { DrainingConnections } from '../connection/draining-connections.ts'
+import type { ConnectionEnd, ConnectionEvents } from '../connection/connection-events.ts'
+import type { LaunchPlan } from '../connection/launch-plan.ts'
 import { checkProcesses } from '../connection/session-processes.ts'
-import type { ConnectionTurns } from '../probe/connection-turns.ts'
 import { refusesSecond } from '../probe/second-connection.ts'
-import type { CallerLists, ReaderEvents } from './caller-lists.ts'
+import type { ReaderEvents } from './caller-lists.ts'
 import { upstreamNotices } from './forward-notices.ts'
-import type { LegacySide } from './legacy-side.ts'
 import { isFinal } from './machine/recovery.ts'
 import { askingEvents } from './seen-asking.ts'
-import type { ServerAsking } from './server-asking.ts'
-import { type ServerContext, wireErrorOf } from './server-context.ts'
-import { isUntried, offersOf, type SessionEntry, startTurn } from './session-entry.ts'
+import { wireErrorOf } from './server-context.ts'
+import { type DedicatedConnectionsOptions, isUntried, offersOf, type SessionEntry, startTurn } from './session-entry.ts'
 
 /** Time for which a session that got no process uses the shared connection before the next attempt. */
 const SHARES_MS = 30_000
@@ -29,32 +26,6 @@ const ASKED_MS = 5_000
 const BUSY: WireError = { code: 'quota_servers', message: 'Calls keep its only connection busy' }
 const ONE_ONLY: WireError = { code: 'connection_lost', message: 'The server serves one connection at a time' }
 const TOOLS_CHANGED = listChanged('tools')
-
-/** The parts of their server that dedicated connections use. */
-export interface DedicatedConnectionsOptions {
-  readonly context: ServerContext
-  readonly record: () => ServerRecord
-  /** The configuration with the transport in effect. */
-  readonly effective: () => Promise<EffectiveServer>
-  readonly era: () => Era
-  /** The protocol version negotiated with the hub, as far as known. */
-  readonly version: () => string
-  /** True while the server's shared connection is open. */
-  readonly online: () => boolean
-  /** JSON of the tools whose schemas map arguments to headers. */
-  readonly knownTools: () => string
-  readonly input: (call: PendingCall, text: string) => void
-  readonly lost: (call: PendingCall, how: Lost, reason: WireError) => void
-  readonly answered: (call: PendingCall) => void
-  /** Gets notified of the server requests that the server sends. */
-  readonly asking: ServerAsking
-  /** Called with a call whose session gets no process of its own. */
-  readonly shared: (call: PendingCall, reason: WireError) => void
-  readonly older: Pick<LegacySide, 'asking' | 'version' | 'events' | 'ended'>
-  readonly callers: Pick<CallerLists, 'events' | 'ended'>
-  readonly draining: DrainingConnections
-  readonly turns: Pick<ConnectionTurns, 'take'>
-}
 
 /** Connections that are closing, by key. `of` resolves when the former process is gone; undefined when there is none. */
 interface ClosingConnections {
@@ -94,6 +65,7 @@ export class DedicatedOpener {
       const plan = await context.launcher.ready(prepared, () => !entry.closed)
       if (plan.child) this.#admitProcess(entry)
       release = await startTurn(this.#options.context, entry, effective, plan)
+      const era = await this.#eraOf(entry, plan, effective.configHash)
       const whole = entry.closed ? plan : await context.launcher.withDocument(plan)
       if (entry.closed) {
         release()
@@ -104,15 +76,26 @@ export class DedicatedOpener {
       entry.connection = context.launcher.launch(whole, {
         ...(isFace ? {} : { session: entry.owner }),
         offers: offersOf(entry, effective, this.#options),
-        era: entry.older ? 'legacy' : this.#options.era(),
+        era,
         knownTools: this.#options.knownTools(),
         catalog: reader !== undefined,
-        events: this.#events(entry, release, reader),
+        events: this.#events(entry, release, reader, effective),
       })
     } catch (error) {
       release?.()
       this.#failed(entry, wireErrorOf(context.log, error))
     }
+  }
+
+  /** Only a user's connection shows the era while the shared one cannot be opened. */
+  async #eraOf(entry: SessionEntry, plan: LaunchPlan, configHash: string): Promise<Era> {
+    if (entry.older) return 'legacy'
+    if (!this.#isAlone(entry)) return this.#options.era()
+    return this.#options.protocol.era(plan, configHash, () => !entry.closed)
+  }
+
+  #isAlone({ owner }: SessionEntry): boolean {
+    return owner.kind === 'user' && this.#options.forCallers()
   }
 
   /** Its connection was not opened. */
@@ -122,7 +105,7 @@ export class DedicatedOpener {
     entry.opening = false
     entry.admitted = false
     if (isFace) this.#options.older.ended({ reason, wasOpen: false })
-    else this.#options.callers.ended(entry.owner.key)
+    else this.#options.callers.ended(entry.owner.key, reason)
     if (this.#isTrial(entry)) this.#endTrial(entry, reason)
     else if (!isFace && reason.code === 'quota_servers' && this.#isAuto()) this.#share(entry, reason)
     else this.#failWaiting(entry, reason)
@@ -236,7 +219,12 @@ export class DedicatedOpener {
     return kind === 'user' ? this.#options.callers.events(key, userId, older, configHash) : undefined
   }
 
-  #events(entry: SessionEntry, release: () => void, reader: ReaderEvents | undefined): ConnectionEvents {
+  #events(
+    entry: SessionEntry,
+    release: () => void,
+    reader: ReaderEvents | undefined,
+    { settings }: EffectiveServer,
+  ): ConnectionEvents {
     const { context, record } = this.#options
     const serverId = record().id
     const { key, kind } = entry.owner
@@ -253,6 +241,7 @@ export class DedicatedOpener {
         release()
         entry.opening = false
         if (entry.closed || !entry.connection) return
+        if (this.#isAlone(entry) && !entry.older) this.#options.protocol.opened(message)
         reader?.opened(message)
         this.awaitRoots(entry, entry.connection)
         const again = entry.connectedBefore
@@ -268,12 +257,14 @@ export class DedicatedOpener {
         if (entry.connection) this.#closing.add(key, gone(entry.connection))
         entry.connection = undefined
       },
-      ended: end => {
+      ended: given => {
+        const end = this.#shown(entry, settings, given)
+        if (!end) return void this.open(entry)
         const { reason } = end
         ended.resolve(reason)
         entry.endTurn?.()
         if (kind === 'face' && !entry.closed) this.#options.older.ended(end)
-        if (kind === 'user' && !entry.closed) this.#options.callers.ended(key)
+        if (kind === 'user' && !entry.closed) this.#options.callers.ended(key, reason)
         // A lost call may have opened the next connection already; then it waits for that one.
         if (!entry.opening && !entry.connection) this.#ended(entry, end)
       },
@@ -287,7 +278,7 @@ export class DedicatedOpener {
         entry.roots.end()
         if (endTurn) void this.#options.draining.ended().then(endTurn)
         if (kind === 'face') this.#options.older.ended({ reason, wasOpen: true })
-        if (kind === 'user') this.#options.callers.ended(key)
+        if (kind === 'user') this.#options.callers.ended(key, reason)
         this.#ended(entry, { reason, wasOpen: true })
       },
       lost: (call, how, reason) => {
@@ -317,6 +308,16 @@ export class DedicatedOpener {
         notices.notification(method, params)
       },
     }
+  }
+
+  /**
+   * An end with the reason to show; undefined where it has shown that the server speaks another transport or version, as the end of a
+   * shared connection may.
+   */
+  #shown(entry: SessionEntry, settings: ServerSettings, end: ConnectionEnd): ConnectionEnd | undefined {
+    if (!this.#isAlone(entry) || entry.older || end.wasOpen || entry.closed || entry.connection) return end
+    const { shown, outcome } = this.#options.protocol.ended(settings, end)
+    return outcome === 'retry' ? undefined : shown
   }
 
   /** Retries, shares or fails the calls that wait for a connection that has ended. */

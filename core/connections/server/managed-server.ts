@@ -2,11 +2,11 @@ import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import { type Era, eraOf } from '../../domain/era.ts'
-import { canUse } from '../../domain/ownership.ts'
 import type { HealthCheckResult, ServerStatus } from '../../domain/server/status.ts'
-import { type Side, userConnection } from '../../domain/session-scope.ts'
+import { asksCallers, OLDER_CONNECTION, type Side, userConnection } from '../../domain/session-scope.ts'
 import { visibleText } from '../../domain/text/visible-text.ts'
 import type { CredentialChange } from '../../features/credentials.ts'
+import type { EffectiveServer } from '../../registry/api.ts'
 import type { ServerCatalog, UpstreamFace } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { StoredHead } from '../store/catalog-store.ts'
@@ -15,7 +15,7 @@ import type { LegacySide } from './legacy-side.ts'
 import type { ServerEvent } from './machine/server-events.ts'
 import type { SharedContext } from './server-context.ts'
 import { type ServerParts, versionOf } from './server-parts.ts'
-import { OWNER_DISABLED, STOPPED } from './server-state.ts'
+import { concernsOwner, OWNER_DISABLED, STOPPED } from './server-state.ts'
 import { serverStatus } from './server-status.ts'
 import { sessionStatus } from './session-status.ts'
 
@@ -153,8 +153,15 @@ export class ManagedServer {
     if (change === 'lost') this.endUser(userId)
     else void this.#credentialRenewed(id, userId, change)
     if (userId !== ownerId || !this.wanted || !mayRun(this.#record)) return
-    if (change === 'lost') this.restart()
+    if (change === 'lost' && asksCallers(this.#record)) this.#endShared()
+    else if (change === 'lost') this.restart()
     else if (this.state === 'offline') this.start()
+  }
+
+  /** Ends what carries the credential of the owner, and nothing else. */
+  #endShared(): void {
+    this.#parts.slots.end(OLDER_CONNECTION, NOT_YOURS)
+    this.#dispatch({ type: 'credential-lost' })
   }
 
   start(): void {
@@ -180,7 +187,7 @@ export class ManagedServer {
 
   refresh({ probe = false }: { readonly probe?: boolean } = {}): void {
     if (probe && this.#parts.shared.connection) void this.#parts.shared.probe()
-    else if (probe && this.#parts.driver.state.phase !== 'preparing') this.#parts.shared.forget()
+    else if (probe && this.#parts.driver.state.phase !== 'preparing') this.#parts.protocol.forget()
     if (probe) this.#parts.asking.forgetOnlyOne()
     this.#parts.asking.stale()
     this.older.refresh()
@@ -193,22 +200,32 @@ export class ManagedServer {
    */
   async update(record: ServerRecord): Promise<void> {
     this.#record = record
-    this.#parts.slots.endForeign(userId => canUse(userId, record), NOT_YOURS)
+    const mayUse = await this.#parts.context.reachOf(record)
+    this.#parts.slots.endForeign(mayUse, NOT_YOURS)
     for (const userId of this.#parts.callers.users())
-      if (!canUse(userId, record) || !this.#parts.callers.reads(userId)) this.endUser(userId)
+      if (!mayUse(userId) || !this.#parts.callers.reads(userId)) this.endUser(userId)
     if (record.ownerDisabled) return this.stop(OWNER_DISABLED)
     if (record.problem) return this.stop(record.problem)
     if (!record.enabled) return this.stop()
     // start() and stop() may have changed it meanwhile; the stored record decides.
     this.#dispatch({ type: 'enabled' })
     const { turn } = this.#parts.shared
-    const effective = await this.#parts.shared.authorize(reason => this.#dispatch({ type: 'forbidden', reason }))
+    const effective = await this.#parts.shared.authorize((reason, read) => this.#forbidden(reason, read))
     if (turn !== this.#parts.shared.turn || !effective) return
     const { shared } = this.#parts
     const differs = effective.configHash !== shared.effective?.configHash || shared.outdated
     const listsKept = effective.configHash === this.#parts.lists.configHash
     if (this.#parts.shared.connection) this.#parts.shared.effective = effective
     this.#dispatch({ type: 'configured', differs, listsKept, lazy: record.start === 'lazy' })
+  }
+
+  /** Callers with credentials of their own keep their connections while the configuration is the same. */
+  #forbidden(reason: WireError, effective: EffectiveServer | undefined): void {
+    const { shared } = this.#parts
+    if (!effective || !concernsOwner(this.#record, reason)) return this.#dispatch({ type: 'forbidden', reason })
+    const isSame = effective.configHash === shared.effective?.configHash
+    shared.effective = effective
+    this.#dispatch({ type: 'forbidden', reason, callers: isSame ? 'stay' : 'drain' })
   }
 
   /** Periodic tick: closes what is idle, and reconnects where the server speaks something else now. */
@@ -225,7 +242,17 @@ export class ManagedServer {
     this.#dispatch({ type: 'tick', outdated, idle })
   }
 
-  status(): ServerStatus {
+  /** `userId`: as a user sees it whose own credential is enough while that of the owner is missing. */
+  status(userId?: string): ServerStatus {
+    const { serverState, callers } = this.#parts
+    const isFor = userId !== undefined && this.wanted && serverState.wantsOwner && callers.reads(userId)
+    const own = isFor ? callers.state(userId) : undefined
+    if (!own) return this.#status()
+    const { reason: _, nextAttemptAt: __, ...status } = this.#status()
+    return { ...status, ...own }
+  }
+
+  #status(): ServerStatus {
     const { face, ...own } = this.#parts.slots.counts()
     return serverStatus(this.#parts.serverState, this.#parts.lists.catalog, this.#parts.shared.opened, {
       starting: this.#starting(),

@@ -1,7 +1,7 @@
 import { HubError, type WireError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
 import type { EventBus } from '../../events/bus.ts'
-import type { EffectiveServer } from '../../registry/api.ts'
+import type { EffectiveServer, ShareRegistry } from '../../registry/api.ts'
 import type { ServerRedactors } from '../../secrets/server-redactors.ts'
 import type { UpstreamRecords } from '../../telemetry/upstream-records.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
@@ -30,6 +30,8 @@ export interface SharedContext {
   readonly log: PluginLogger
   /** Logs what servers say. */
   readonly records: UpstreamRecords
+  /** Which users may use a server, by itself or through a group. */
+  readonly reachOf: ShareRegistry['reachOf']
   readonly effective: (serverId: string) => Promise<EffectiveServer>
   readonly redactors: Pick<ServerRedactors, 'of' | 'forget'>
   readonly random: () => number

@@ -6,6 +6,7 @@ import type { CallerLists } from './caller-lists.ts'
 import type { LegacySide } from './legacy-side.ts'
 import type { MachineState, ServerEffect, ServerEvent } from './machine/server-events.ts'
 import { initialState, transition } from './machine/server-machine.ts'
+import type { ProtocolFindings } from './protocol-findings.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import type { ServerHealth } from './server-health.ts'
@@ -23,12 +24,13 @@ const WAKE_MS = 1_000
 export interface DrivenParts {
   readonly context: Pick<ServerContext, 'bus'>
   readonly record: () => ServerRecord
-  readonly serverState: Pick<ServerState, 'attempts' | 'become' | 'reason'>
+  readonly serverState: Pick<ServerState, 'attempts' | 'become' | 'reason' | 'wantsOwner'>
   readonly health: Pick<ServerHealth, 'forget' | 'lost'>
   readonly shared: Pick<
     SharedConnection,
-    'connection' | 'effective' | 'open' | 'close' | 'drain' | 'resetFailures' | 'excuseFailure' | 'forgetTransport'
+    'connection' | 'effective' | 'open' | 'close' | 'drain' | 'resetFailures' | 'excuseFailure'
   >
+  readonly protocol: Pick<ProtocolFindings, 'forgetTransport'>
   readonly slots: Pick<
     CallDispatcher,
     'base' | 'opened' | 'failWaiting' | 'closeSessions' | 'drainSessions' | 'setLimits'
@@ -109,7 +111,18 @@ export class ServerDriver {
     for (const effect of effects) (this.#effects[effect.do] as (effect: ServerEffect) => void)(effect)
   }
 
-  #effectsOf({ serverState, health, shared, slots, lists, asking, older, callers, ...parts }: DrivenParts): Effects {
+  #effectsOf({
+    serverState,
+    health,
+    shared,
+    protocol,
+    slots,
+    lists,
+    asking,
+    older,
+    callers,
+    ...parts
+  }: DrivenParts): Effects {
     const withConnection = (use: (connection: Connection) => void) => () => {
       if (shared.connection) use(shared.connection)
     }
@@ -162,9 +175,9 @@ export class ServerDriver {
       },
       'forget-failures': () => shared.resetFailures(),
       'excuse-failure': () => shared.excuseFailure(),
-      'forget-transport': () => shared.forgetTransport(),
+      'forget-transport': () => protocol.forgetTransport(),
       'forget-health': () => health.forget(),
-      'health-lost': ({ reason }) => health.lost(reason),
+      'health-lost': ({ reason }) => (serverState.wantsOwner ? health.forget() : health.lost(reason)),
     }
   }
 }

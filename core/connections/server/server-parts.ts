@@ -4,6 +4,7 @@ import type { DrainingConnections } from '../connection/draining-connections.ts'
 import type { CallDispatcher } from './call-dispatcher.ts'
 import type { CallerLists } from './caller-lists.ts'
 import type { LegacySide } from './legacy-side.ts'
+import type { ProtocolFindings } from './protocol-findings.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
 import type { ServerDriver } from './server-driver.ts'
@@ -22,6 +23,8 @@ export interface ServerParts {
   readonly health: ServerHealth
   readonly latency: Latency
   readonly shared: SharedConnection
+  /** The era and the transport that the server speaks. */
+  readonly protocol: ProtocolFindings
   /** Former connections whose calls have not ended. */
   readonly draining: DrainingConnections
   readonly slots: CallDispatcher
@@ -34,6 +37,6 @@ export interface ServerParts {
 }
 
 /** The protocol version negotiated with the hub, as far as known. */
-export function versionOf({ shared, lists }: Pick<ServerParts, 'shared' | 'lists'>): string {
-  return (shared.opened ?? lists.catalog)?.protocolVersion ?? LATEST_LEGACY
+export function versionOf({ shared, lists, callers }: Pick<ServerParts, 'shared' | 'lists' | 'callers'>): string {
+  return (shared.opened ?? lists.catalog ?? callers.opened)?.protocolVersion ?? LATEST_LEGACY
 }

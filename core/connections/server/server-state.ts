@@ -1,5 +1,6 @@
 import type { ErrorCode, WireError } from '../../contract/errors.ts'
 import type { ConnectionState, ServerRecord } from '../../contract/records.ts'
+import { asksCallers } from '../../domain/session-scope.ts'
 import type { ServerContext } from './server-context.ts'
 
 /** The state of a server and when it began; readers get it whole. */
@@ -30,6 +31,7 @@ export class ServerState {
   readonly #context: ServerContext
   readonly #watchers = new Set<() => void>()
   #now: Observation
+  #wantsOwner = false
   /** Failed attempts since it was last online. */
   attempts = 0
 
@@ -54,10 +56,24 @@ export class ServerState {
     return this.#now.reason
   }
 
+  /**
+   * True while it is offline, or connects again, only because its owner has no valid credential, and each caller has one of its
+   * own: those can use it.
+   */
+  get wantsOwner(): boolean {
+    return this.#wantsOwner
+  }
+
+  /** The same, for those who read its reason. */
+  get ofOwner(): { readonly ofOwner?: true } {
+    return this.#wantsOwner && this.#now.state === 'offline' ? { ofOwner: true } : {}
+  }
+
   /** `given` 'kept': the reason that is published now stays. */
   become(state: ConnectionState, given?: WireError | 'kept', nextAttemptInMs?: number): void {
     const before = this.#now
     const reason = given === 'kept' ? before.reason : given
+    if (state !== 'connecting') this.#wantsOwner = state === 'offline' && concernsOwner(this.#record(), reason)
     this.#now = {
       state,
       since: before.state === state ? before.since : new Date().toISOString(),
@@ -70,9 +86,15 @@ export class ServerState {
     if (before.state !== state || before.reason?.code !== reason?.code) {
       const { id: serverId, ownerId, name } = this.#record()
       const data = { serverId, name, state, attempts: this.attempts }
-      const reason = this.reason && { reason: { code: this.reason.code, message: this.reason.message } }
+      const reason = this.reason && {
+        reason: { code: this.reason.code, message: this.reason.message, ...this.ofOwner },
+      }
       this.#context.bus.emit('connection.state', ownerId, { ...data, ...reason })
-      logState(this.#context, this.#record(), this.#now, { before: before.state, attempts: this.attempts })
+      logState(this.#context, this.#record(), this.#now, {
+        before: before.state,
+        attempts: this.attempts,
+        ofOwner: this.#wantsOwner,
+      })
     }
     this.changed()
   }
@@ -118,6 +140,12 @@ export class ServerState {
   }
 }
 
+/** True for a reason that only the credential of the owner has, where each caller has one of its own. */
+export function concernsOwner(record: Pick<ServerRecord, 'config'>, reason: WireError | undefined): boolean {
+  if (reason === undefined || !asksCallers(record)) return false
+  return reason.data?.connectUrl !== undefined || reason.code === 'authorization_required'
+}
+
 /** The page at which a person ends the reason. */
 function pageOf({ data }: WireError): Pick<WireError, 'data'> {
   return typeof data?.connectUrl === 'string' ? { data: { connectUrl: data.connectUrl } } : {}
@@ -139,9 +167,13 @@ function logState(
   { log }: Logger,
   server: Named,
   { state, reason }: State,
-  { before, attempts }: { readonly before: ConnectionState; readonly attempts: number },
+  {
+    before,
+    attempts,
+    ofOwner = false,
+  }: { readonly before: ConnectionState; readonly attempts: number; readonly ofOwner?: boolean },
 ): void {
-  const isFault = reason !== undefined && !RESTING.has(reason.code)
+  const isFault = reason !== undefined && !RESTING.has(reason.code) && !ofOwner
   const again = attempts > 0 || before === 'online' || isFault
   const level = levelOf(state, isFault, again)
   const why = reason ? `: ${reason.message}` : ''

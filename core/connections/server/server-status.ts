@@ -32,7 +32,7 @@ export function serverStatus(
   return {
     state,
     since,
-    ...(reason ? { reason } : {}),
+    ...(reason ? { reason: { ...reason, ...serverState.ofOwner } } : {}),
     attempts,
     ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAt: new Date(nextAttemptAtMs).toISOString() }),
     ...(more.starting ? { starting: more.starting } : {}),

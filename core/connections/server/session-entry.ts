@@ -1,6 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
+import type { ServerRecord } from '../../contract/records.ts'
 import {
   askableCapabilities,
   declaredApps,
@@ -8,14 +9,51 @@ import {
   SHARED_APPS,
   withChangingRoots,
 } from '../../domain/client-capabilities.ts'
+import type { Era } from '../../domain/era.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
 import type { SessionBinding } from '../api.ts'
+import type { PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'
+import type { Lost } from '../connection/connection-events.ts'
 import { ConnectionSlot } from '../connection/connection-slot.ts'
+import type { DrainingConnections } from '../connection/draining-connections.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
 import { RootsWait } from '../connection/roots-wait.ts'
+import type { ConnectionTurns } from '../probe/connection-turns.ts'
+import type { CallerLists } from './caller-lists.ts'
+import type { LegacySide } from './legacy-side.ts'
+import type { ProtocolFindings } from './protocol-findings.ts'
 import type { ServerAsking } from './server-asking.ts'
 import type { ServerContext } from './server-context.ts'
+
+/** The parts of their server that dedicated connections use. */
+export interface DedicatedConnectionsOptions {
+  readonly context: ServerContext
+  readonly record: () => ServerRecord
+  /** The configuration with the transport in effect. */
+  readonly effective: () => Promise<EffectiveServer>
+  readonly era: () => Era
+  /** The protocol version negotiated with the hub, as far as known. */
+  readonly version: () => string
+  /** True while the server's shared connection is open. */
+  readonly online: () => boolean
+  /** True while users can have a connection and the shared one cannot be opened. */
+  readonly forCallers: () => boolean
+  readonly protocol: Pick<ProtocolFindings, 'era' | 'opened' | 'ended'>
+  /** JSON of the tools whose schemas map arguments to headers. */
+  readonly knownTools: () => string
+  readonly input: (call: PendingCall, text: string) => void
+  readonly lost: (call: PendingCall, how: Lost, reason: WireError) => void
+  readonly answered: (call: PendingCall) => void
+  /** Gets notified of the server requests that the server sends. */
+  readonly asking: ServerAsking
+  /** Called with a call whose session gets no process of its own. */
+  readonly shared: (call: PendingCall, reason: WireError) => void
+  readonly older: Pick<LegacySide, 'asking' | 'version' | 'events' | 'ended'>
+  readonly callers: Pick<CallerLists, 'events' | 'ended'>
+  readonly draining: DrainingConnections
+  readonly turns: Pick<ConnectionTurns, 'take'>
+}
 
 /** The owner of a connection: one client session, one lease, or all calls of one user. */
 export interface DedicatedTo {

@@ -16,8 +16,9 @@ import type { ConnectionTurns } from '../probe/connection-turns.ts'
 import type { OpenedMessage } from '../protocol.ts'
 import { isFinal, Recovery } from './machine/recovery.ts'
 import type { ServerEvent, Verdict } from './machine/server-events.ts'
-import { ProtocolFindings } from './protocol-findings.ts'
+import type { ProtocolFindings } from './protocol-findings.ts'
 import { type ServerContext, wireErrorOf } from './server-context.ts'
+import { concernsOwner } from './server-state.ts'
 
 /** Time online after which earlier failures no longer count. */
 const RESET_MS = 60_000
@@ -28,6 +29,7 @@ export interface SharedConnectionOptions {
   readonly record: () => ServerRecord
   /** The protocol version negotiated with the hub, as far as known. */
   readonly version: () => string
+  readonly protocol: ProtocolFindings
   /** JSON of the tools whose schemas map arguments to headers. */
   readonly knownTools: () => string
   /** Takes over a connection with calls in flight when another one replaces it. */
@@ -68,7 +70,7 @@ export class SharedConnection {
   constructor(options: SharedConnectionOptions) {
     this.#options = options
     this.#recovery = new Recovery(options.context.random)
-    this.#protocol = new ProtocolFindings(options.context, options.record)
+    this.#protocol = options.protocol
   }
 
   /** The connection, open or being opened. */
@@ -123,13 +125,16 @@ export class SharedConnection {
   }
 
   /**
-   * The same after all authorization checks. When its use is forbidden, `forbidden` is called with the reason and the
-   * result is undefined. Throws HubError.
+   * The same after all authorization checks. When its use is forbidden, `forbidden` is called with the reason, and the configuration
+   * if that could be read; the result is undefined. Throws HubError.
    */
-  async authorize(forbidden: (reason: WireError) => void): Promise<EffectiveServer | undefined> {
+  async authorize(
+    forbidden: (reason: WireError, effective?: EffectiveServer) => void,
+  ): Promise<EffectiveServer | undefined> {
     const turn = this.#turn
+    let effective: EffectiveServer | undefined
     try {
-      const effective = await this.configured()
+      effective = await this.configured()
       const { module, lent } = await this.#options.context.launcher.prepare(this.#options.record().id, effective)
       const isOpened = this.#module !== undefined
       this.#outdated = isOpened && (this.#module !== module || this.#lent !== JSON.stringify(lent))
@@ -137,7 +142,7 @@ export class SharedConnection {
     } catch (error) {
       const reason = toWireError(error)
       if (!isFinal(reason)) throw error
-      if (turn === this.#turn) forbidden(reason)
+      if (turn === this.#turn) forbidden(reason, effective)
       return undefined
     }
   }
@@ -153,16 +158,6 @@ export class SharedConnection {
     const { context, record } = this.#options
     const plan = await context.launcher.prepare(record().id, await this.configured())
     return context.launcher.ready(plan, () => true)
-  }
-
-  /** The next connection probes the server's era and transport again. */
-  forget(): void {
-    this.#protocol.forget()
-  }
-
-  /** The next connection tries the configured transport first. */
-  forgetTransport(): void {
-    this.#protocol.forgetTransport()
   }
 
   /** Earlier failures no longer count. */
@@ -242,10 +237,11 @@ export class SharedConnection {
     const turn = this.#turn
     const still = (): boolean => turn === this.#turn
     let release: (() => void) | undefined
+    let effective: EffectiveServer | undefined
     try {
       await Promise.all([this.#closing, this.#options.turns.free()])
       if (this.#options.single()) await this.#options.draining.givenUp()
-      const effective = await this.configured()
+      effective = await this.configured()
       const prepared = await launcher.prepare(record().id, effective)
       const plan = this.#deadline.extend(await launcher.ready(prepared, still))
       release = await context.starts.acquire(record().ownerId)
@@ -272,6 +268,8 @@ export class SharedConnection {
       release?.()
       if (!still()) return
       const verdict = this.#recovery.failed(wireErrorOf(context.log, error))
+      // Connections of callers open with it meanwhile.
+      if (effective && concernsOwner(record(), verdict.reason)) this.#effective = effective
       report({ type: 'attempt-failed', verdict })
     }
   }

@@ -8,6 +8,10 @@ import { RequestProof } from './request-proof.ts'
 /** Longest part of a challenge that is read, in characters. */
 const CHALLENGE = 8_192
 const NONCE = /\berror\s*=\s*"?use_dpop_nonce\b/i
+const WRONG_PROOF = /\berror\s*=\s*"?invalid_dpop_proof\b/i
+/** Differences of clocks, in seconds, at which a proof is made again with the server's time. */
+const LEAST_SKEW = 30
+const MOST_SKEW = 86_400
 const INSUFFICIENT = /\berror\s*=\s*"?insufficient_scope\b/i
 
 type Answer = { readonly carried?: CarriedHeaders; readonly error?: WireError }
@@ -32,6 +36,8 @@ export class CredentialFetch {
   #proof: RequestProof | undefined
   /** The value that the server wants in proofs. */
   #nonce: string | undefined
+  /** Seconds by which the server's clock is ahead, where it refused a proof for that. */
+  #skew = 0
   /** The question about the headers of one version that is in progress. */
   #asking: (Asked & { readonly version: number }) | undefined
 
@@ -75,16 +81,30 @@ export class CredentialFetch {
     }
   }
 
-  /** Sends it with the headers of now, and once more where the server wants another nonce in the proof. */
+  /** Sends it with the headers of now, and again where the server wants another nonce or time in the proof, once for each. */
   async #send(fetch: GuardedFetch, url: string, request: GuardedRequest): Promise<GuardedResponse> {
     const proof = this.#proof
-    const response = await fetch(url, await this.#with(url, request))
-    const nonce = response.headers['dpop-nonce']
-    if (!proof || nonce === undefined) return response
-    this.#nonce = nonce
-    if (!wantsNonce(response)) return response
-    response.cancel()
-    return fetch(url, await this.#with(url, request))
+    let response = await fetch(url, await this.#with(url, request))
+    for (let times = 0; proof && times < 2 && this.#wantsOther(response); times += 1) {
+      response.cancel()
+      response = await fetch(url, await this.#with(url, request))
+    }
+    return response
+  }
+
+  /** True when the server wants another proof than that of this answer, which can be made now. */
+  #wantsOther(response: GuardedResponse): boolean {
+    const { status, headers } = response
+    const nonce = headers['dpop-nonce']
+    if (nonce !== undefined) this.#nonce = nonce
+    const challenge = (headers['www-authenticate'] ?? '').slice(0, CHALLENGE)
+    if (status !== 401) return false
+    if (NONCE.test(challenge)) return nonce !== undefined
+    const skew = Math.round((Date.parse(headers.date ?? '') - Date.now()) / 1_000)
+    const isOff = Math.abs(skew) <= MOST_SKEW && Math.abs(skew - this.#skew) >= LEAST_SKEW
+    if (!WRONG_PROOF.test(challenge) || !isOff) return false
+    this.#skew = skew
+    return true
   }
 
   async #with(url: string, request: GuardedRequest): Promise<GuardedRequest> {
@@ -93,7 +113,7 @@ export class CredentialFetch {
     const carried = { ...request, headers: { ...request.headers, ...headers } }
     if (!this.#proof) return carried
     const token = headers.authorization?.replace(/^\S+ +/, '') ?? ''
-    const dpop = await this.#proof.sign({ method: request.method, url, token, nonce: this.#nonce })
+    const dpop = await this.#proof.sign({ method: request.method, url, token, nonce: this.#nonce, skew: this.#skew })
     return { ...carried, headers: { ...carried.headers, dpop } }
   }
 
@@ -114,10 +134,6 @@ export class CredentialFetch {
 
 function proofOf({ proofKey }: CarriedHeaders): RequestProof | undefined {
   return proofKey && new RequestProof(proofKey)
-}
-
-function wantsNonce({ status, headers }: GuardedResponse): boolean {
-  return status === 401 && NONCE.test((headers['www-authenticate'] ?? '').slice(0, CHALLENGE))
 }
 
 function isRefusal({ status, headers }: GuardedResponse): boolean {

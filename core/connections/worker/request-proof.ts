@@ -10,6 +10,8 @@ export interface ProvenRequest {
   readonly token: string
   /** The value that the server wants in its proofs, where it named one. */
   readonly nonce?: string | undefined
+  /** Seconds by which the server's clock is ahead. Default 0. */
+  readonly skew?: number
 }
 
 /** A key that signs proofs of its possession, one for each request (DPoP, RFC 9449). */
@@ -23,7 +25,7 @@ export class RequestProof {
   }
 
   /** The value of the header `DPoP`. */
-  async sign({ method, url, token, nonce }: ProvenRequest): Promise<string> {
+  async sign({ method, url, token, nonce, skew = 0 }: ProvenRequest): Promise<string> {
     this.#key ??= crypto.subtle.importKey('jwk', this.#jwk as JsonWebKey, ALGORITHM, false, ['sign'])
     const { kty, crv, x, y } = this.#jwk
     const { origin, pathname } = new URL(url)
@@ -32,7 +34,7 @@ export class RequestProof {
       jti: crypto.randomUUID(),
       htm: method,
       htu: `${origin}${pathname}`,
-      iat: Math.floor(Date.now() / 1_000),
+      iat: Math.floor(Date.now() / 1_000) + skew,
       ath: base64url(await crypto.subtle.digest('SHA-256', bytesOf(token))),
       ...(nonce === undefined ? {} : { nonce }),
     }

@@ -9,7 +9,7 @@ export const WINDOW_MS = { usual: 60_000, least: 10_000, most: 24 * 60 * 60_000 
 
 export const STATES = ['online', 'connecting', 'offline'] as const
 const METRICS_KNOWN = `there are ${METRIC_NAMES.join(', ')}, and custom.NAME for what users report`
-export const SELECTOR_FIELDS = ['server', 'owner', 'group', 'tool', 'level', 'code'] as const
+export const SELECTOR_FIELDS = ['server', 'owner', 'group', 'tag', 'tool', 'level', 'code'] as const
 const OPERATORS = ['>', '>=', '<', '<=', '==', '!='] as const
 
 /** A parsed condition. Lists of `and` and `or` have at least two parts, none of the same kind. */

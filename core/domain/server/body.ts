@@ -12,7 +12,7 @@ import { mapOwnTexts, pointsIntoDocument } from './openapi.ts'
 import { secretFields, secretPointers } from './secrets.ts'
 import { ANSWER_FIELDS, COMMON_FIELDS, SECRET_COUNT } from './server-table.ts'
 import { checkPins } from './tool-override.ts'
-import { readTransport, refuseForeignFields } from './transport.ts'
+import { readTransport, refuseClosedFields, refuseForeignFields } from './transport.ts'
 import { readTransportName, transportWord } from './transport-name.ts'
 import { withSchemaWords } from './transport-schema.ts'
 import { type Transports, transportFields } from './transports.ts'
@@ -48,6 +48,11 @@ export interface ServerBodyOptions {
   readonly unknownFields?: 'refuse' | 'ignore'
   /** The stored server, opened, that the body is to replace: its own fields stay valid while its plugin does not run. */
   readonly stored?: ServerSettings
+  /**
+   * `ignore`: fields of plugins that do not run are taken, since they are checked later: with the record, or those of the settings
+   * file when the plugin runs. Default `refuse`.
+   */
+  readonly closedFields?: 'ignore' | 'refuse'
 }
 
 /**
@@ -115,12 +120,17 @@ export function readServerBody(
   const transport = readTransportName(transports, fields, flat, options.stored)
   const expanded = expandVariables(settings.variables)
   errors.push(...expanded.errors)
-  if (transport?.open) refuseForeignFields(fields, transports, transport.open, settings.era)
+  if (transport?.open) {
+    refuseForeignFields(fields, transports, transport.open, settings.era)
+    if (options.closedFields !== 'ignore') refuseClosedFields(fields, transports, flat, transport.name, options.stored)
+  }
   const picked = pick(flat, transport?.open?.fields ?? keptFields)
   const raw = transport?.open ? withSchemaWords(transport.open.schema, picked) : picked
   const fill = textFiller(expanded.values, errors)
   const filled = mapOwnTexts(raw, (text, pointer) => fill(text, `#${pointer}`))
-  const config = transport?.open ? readTransport(transport.open, raw, filled, errors) : { config: raw, filled }
+  const config = transport?.open
+    ? readTransport(transports, transport.open, raw, filled, errors)
+    : { config: raw, filled }
   if (transport?.kept && canonical(raw) !== canonical(transport.kept)) {
     const detail = `The plugin of the transport ${transport.name} does not run, so that its fields cannot be changed now`
     fields.problem('transport', 'enum', detail)
@@ -156,6 +166,7 @@ export function serverBodyOf(settings: ServerSettings): JsonObject {
   return {
     name: settings.name,
     ...(settings.description === undefined ? {} : { description: settings.description }),
+    ...(settings.tags === undefined ? {} : { tags: [...settings.tags] }),
     transport: settings.transport,
     ...settings.config,
     timeout: settings.timeoutMs,

@@ -1,6 +1,6 @@
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import type { ProgramSource } from '../../contract/programs.ts'
+import type { ProgramSource } from '../../features/programs.ts'
 import { quoteName } from '../names.ts'
 
 /** Read-only folder of a stored program inside the sandbox. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../contract/json.ts'
+import { readTags, TAGS_SCHEMA } from '../groups/tags.ts'
 import { schemasOf } from '../json/field-table.ts'
 import { type Fields, STRING_BYTES } from '../json/fields.ts'
 import { checkName, isNameProblem, NAME_CHARACTERS } from '../names.ts'
@@ -58,6 +59,10 @@ export const SERVER_TABLE = {
   description: {
     schema: { ...TEXT, description: 'What the server is for, as people and the smart group read it.' },
     read: (fields: Fields) => fields.text('description'),
+  },
+  tags: {
+    schema: { ...TAGS_SCHEMA, description: 'Words by which people and rules find the server; letter case is ignored.' },
+    read: readTags,
   },
   variables: {
     schema: {
@@ -227,7 +232,7 @@ export const COMMON_FIELDS: readonly string[] = Object.keys(SERVER_SCHEMAS)
 
 /** Response fields that a client may send back; they are ignored. */
 export const ANSWER_FIELDS: readonly string[] = [
-  ...['id', 'ref', 'revision', 'createdAt', 'updatedAt', 'status', 'origin', 'problem', 'review', 'template'],
+  ...['id', 'ref', 'revision', 'createdAt', 'updatedAt', 'status', 'origin', 'problem', 'review', 'template', 'role'],
 ]
 
 /** Undefined for the default, which is left out of the settings. */

@@ -48,6 +48,7 @@ export const SERVER_WARNINGS = [
   'stray_output',
   'transport_deviates',
   'wrong_form',
+  'plugin_off',
 ] as const
 
 /** A restriction for clients of the server, whatever its state. */
@@ -73,8 +74,16 @@ export interface ServerStatus {
   readonly state: ConnectionState
   /** ISO 8601 UTC. */
   readonly since: string
-  /** `data.connectUrl`: the page at which a person ends it. */
-  readonly reason?: { readonly code: ErrorCode; readonly message: string; readonly data?: WireError['data'] }
+  /**
+   * `data.connectUrl`: the page at which a person ends it. `ofOwner`: its owner alone has no credential; callers with their own can
+   * use it.
+   */
+  readonly reason?: {
+    readonly code: ErrorCode
+    readonly message: string
+    readonly data?: WireError['data']
+    readonly ofOwner?: true
+  }
   /** Failed attempts since the last time online. */
   readonly attempts: number
   readonly nextAttemptAt?: string

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { TransportContribution } from '../../contract/points.ts'
 import { OpenPrograms } from './programs.ts'
+import { OpenServerFields } from './server-fields.ts'
 import { ANSWER_FIELDS, COMMON_FIELDS } from './server-table.ts'
 import { schemaFault } from './transport-schema.ts'
 
@@ -25,19 +26,26 @@ export interface Transports {
   of(name: string): Transport | undefined
   all(): readonly Transport[]
   readonly programs: OpenPrograms
+  readonly serverFields: OpenServerFields
 }
 
 /** The plugin host adds transports as plugins contribute them; all code that needs a server's own fields reads them here. */
 export class OpenTransports implements Transports {
   readonly programs: OpenPrograms
+  readonly serverFields: OpenServerFields
   readonly #added = new Map<string, Omit<Transport, 'fields' | 'shown'>>()
   readonly #byName = new Map<string, Transport>()
   readonly #listeners: (() => void)[] = []
 
-  constructor(programs = new OpenPrograms()) {
+  constructor(programs = new OpenPrograms(), serverFields = new OpenServerFields()) {
     this.programs = programs
+    this.serverFields = serverFields
     programs.onChanged(() => {
       for (const transport of this.#added.values()) if (transport.kind === 'process') this.#open(transport)
+    })
+    serverFields.onChanged(opened => {
+      for (const transport of this.#added.values()) this.#open(transport)
+      if (opened) for (const listener of this.#listeners) listener()
     })
   }
 
@@ -79,13 +87,14 @@ export class OpenTransports implements Transports {
   #open(added: Omit<Transport, 'fields' | 'shown'>): void {
     const { schema: own, kind, name } = added
     const [schema, shown] = (['all', 'running'] as const).map(which => {
-      const more = kind === 'process' ? this.programs.schemas(which) : {}
+      const programs = kind === 'process' ? this.programs.schemas(which) : {}
+      const more = { ...programs, ...this.serverFields.schemas(name, which) }
       return Object.keys(more).length === 0 ? own : { ...own, properties: { ...propertiesOf(own), ...more } }
     }) as [JsonObject, JsonObject]
     this.#byName.set(name, { ...added, schema, shown, fields: Object.keys(propertiesOf(schema)) })
   }
 
-  /** Calls back whenever one was added. */
+  /** Calls back whenever one was added, or fields of servers were opened. */
   onAdded(listener: () => void): void {
     this.#listeners.push(listener)
   }

@@ -6,6 +6,8 @@ import { acceptsGzip } from '../compress.ts'
 export interface ConsoleManifest {
   readonly theme: string
   readonly entry: string
+  /** The module `patchbay/console`. */
+  readonly module: string
   readonly preload: readonly string[]
   readonly style: string
   readonly sprite: string

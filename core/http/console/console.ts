@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { headerItems } from '../../request/headers.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
 import { type BuiltFiles, type ConsoleManifest, readBuild } from './built-files.ts'
@@ -20,21 +21,29 @@ export interface Console {
 
 /**
  * Allows scripts and styles from this hub only, connections to the hub only, and no text as markup: content of another user's
- * record cannot run. Lit needs the one trusted-types policy for its own templates.
+ * record cannot run. Lit needs the one trusted-types policy for its own templates. `inline`: SHA-256 of the only text in the page
+ * that counts as a script, the import map; browsers take an import map from nowhere else.
  */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "font-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  'trusted-types lit-html',
-].join('; ')
+const policy = (inline?: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'self'${inline === undefined ? '' : ` 'sha256-${inline}'`}`,
+    "style-src 'self'",
+    "font-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    'trusted-types lit-html',
+  ].join('; ')
+
+/** Names the module `patchbay/console` for pages of plugins from elsewhere. */
+function importMap({ module }: ConsoleManifest, basePath: string): string {
+  return JSON.stringify({ imports: { 'patchbay/console': `${basePath}/${module}` } })
+}
+
 const ASSETS = '/assets/'
 /** Paths of the API and of files; a browser that opens one gets the same answer as a program. */
 const NOT_PAGES = /^\/(?:api|health|metrics|plugins|assets|mcp|\.well-known)(?:\/|$)/
@@ -54,12 +63,17 @@ export function createConsole(options: ConsoleOptions): Console {
       if (path.startsWith(ASSETS)) return (await built())?.answer(path.slice(ASSETS.length), request)
       if (NOT_PAGES.test(path) || !wantsPage(request, path)) return undefined
       const files = await built()
-      const headers = { 'content-security-policy': POLICY, 'cache-control': 'no-cache' }
-      if (!files) return page(request, NOT_BUILT, 503, { ...headers, 'retry-after': '2' })
+      const headers = { 'cache-control': 'no-cache' }
+      if (!files) {
+        const retry = { 'content-security-policy': policy(), 'retry-after': '2' }
+        return page(request, NOT_BUILT, 503, { ...headers, ...retry })
+      }
+      const map = importMap(files.manifest, options.basePath)
+      const inline = createHash('sha256').update(map).digest('base64')
       const setup = await options.setupOpen()
       const status = isPage(path, files.manifest, setup) ? 200 : 404
-      const text = pageText(files.manifest, options.basePath, setup)
-      return page(request, text, status, headers)
+      const text = pageText(files.manifest, { basePath: options.basePath, setup, map })
+      return page(request, text, status, { ...headers, 'content-security-policy': policy(inline) })
     },
   }
 }
@@ -81,10 +95,10 @@ function wantsPage(request: Request, path: string): boolean {
   return named.length === 0 || !named.every(type => /^application\/(?:[\w.-]+\+)?json$/.test(type))
 }
 
-/** The set-up page exists only until there is an administrator. The page of reset links needs no sign-in. */
+/** The set-up page exists only until there is an administrator. */
 function isPage(path: string, { pages }: ConsoleManifest, setup: boolean): boolean {
   if (path === '/setup') return setup
-  if (path === '/reset-password' || path === '/signin/callback') return true
+  if (path === '/reset-password') return true
   const parts = path.split('/')
   return pages.some(pattern => {
     const wanted = pattern.split('/')
@@ -95,11 +109,18 @@ function isPage(path: string, { pages }: ConsoleManifest, setup: boolean): boole
   })
 }
 
+/** Parts of a page that differ between hubs. */
+interface PageParts {
+  readonly basePath: string
+  readonly setup: boolean
+  readonly map: string
+}
+
 /**
- * The page has no inline script or style, since the policy forbids both. It shows the name in the frame's place until the frame
+ * The page has no inline script or style, since the policy forbids both, but for the import map. It shows the name in the frame's place until the frame
  * is rendered.
  */
-function pageText(manifest: ConsoleManifest, basePath: string, setup: boolean): string {
+function pageText(manifest: ConsoleManifest, { basePath, setup, map }: PageParts): string {
   const at = (path: string): string => `${basePath}/${path}`
   const preload = manifest.preload.map(path => `<link rel="modulepreload" href="${at(path)}">`).join('\n')
   return `<!doctype html>
@@ -112,6 +133,7 @@ function pageText(manifest: ConsoleManifest, basePath: string, setup: boolean): 
 <link rel="icon" href="${at(manifest.icon)}" type="image/svg+xml">
 <script src="${at(manifest.theme)}"></script>
 <link rel="stylesheet" href="${at(manifest.style)}">
+<script type="importmap">${map}</script>
 ${preload}
 <script type="module" src="${at(manifest.entry)}"></script>
 </head>

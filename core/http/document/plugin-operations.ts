@@ -39,13 +39,14 @@ function bodyOf({ examples, ...schema }: JsonObject): JsonObject {
 
 type Answer = PluginSchemaRoute['described']['answers'][string]
 
-function answerOf({ description, schema: own, of, example: given }: Answer, records: Records): JsonObject {
+function answerOf(answer: Answer, records: Records): JsonObject {
+  const { description, schema: own, of, example: given, contentType = 'application/json' } = answer
   const record = of && records[of]
   const schema = own && record ? { anyOf: [own, record.schema] } : (own ?? record?.schema)
   const example = given ?? record?.example
   if (!schema && example === undefined) return { description }
   const content = { ...(schema ? { schema } : {}), ...(example === undefined ? {} : { example: example as JsonValue }) }
-  return { description, content: { 'application/json': content } }
+  return { description, content: { [contentType]: content } }
 }
 
 function pathParameters({ path, params }: PluginSchemaRoute['described']): JsonObject[] {

@@ -4,7 +4,7 @@ import type { EventName, HubEvent } from '../../events/catalog.ts'
 import type { EventIds } from './event-ids.ts'
 
 /** The topics that a reader may subscribe to. */
-export const TOPICS = ['servers', 'logs', 'alerts', 'metrics', 'calls', 'plugins'] as const
+export const TOPICS = ['servers', 'logs', 'alerts', 'metrics', 'calls', 'shares', 'plugins'] as const
 /** One of {@link TOPICS}. */
 export type Topic = (typeof TOPICS)[number]
 
@@ -20,6 +20,7 @@ export const LIVE_EVENTS: Readonly<Record<Topic, readonly PluginEventName[]>> = 
   alerts: ['alert.pending', 'alert.fired', 'alert.resolved'],
   metrics: ['metrics.tick'],
   calls: ['tool.called'],
+  shares: ['share.changed'],
   // Plugins define the names of these events.
   plugins: [],
 }

@@ -16,23 +16,19 @@ import { discoveryRoutes } from './discovery/discovery.ts'
 import { type GroupRoutesDeps, groupRoutes } from './groups/groups.ts'
 import { adminRoutes } from './hub/admin.ts'
 import { type HealthDeps, healthRoutes } from './hub/health.ts'
+import { type LoggingView, loggingRoutes } from './hub/logging.ts'
 import { type MonitoringConfigDeps, monitoringConfigRoutes } from './hub/monitoring-config.ts'
 import { type PluginPageDeps, pluginPageRoutes } from './hub/plugin-pages.ts'
 import { type PluginsView, pluginRoutes } from './hub/plugins.ts'
 import { publicRoutes } from './hub/public.ts'
 import { settingsRoutes } from './hub/settings.ts'
 import { type ConfigView, systemSettingsRoutes } from './hub/system-settings.ts'
-import { activityRoutes } from './logs/activity.ts'
-import { logAggregationRoutes } from './logs/aggregations.ts'
-import { type LoggingView, loggingRoutes } from './logs/logging.ts'
-import { type LogSearchDeps, logSearchRoutes } from './logs/search.ts'
 import { type ConnectionsDeps, connectionsRoutes } from './monitoring/connections.ts'
 import { type CustomMetricsDeps, customMetricRoutes } from './monitoring/custom-metrics.ts'
-import { exportRoutes } from './monitoring/export.ts'
 import { grafanaRoutes } from './monitoring/grafana.ts'
 import { type MetricsDeps, metricsRoutes } from './monitoring/metrics.ts'
 import { overviewRoutes } from './monitoring/overview.ts'
-import { performanceRoutes } from './monitoring/performance.ts'
+import { type PerformanceDeps, performanceRoutes } from './monitoring/performance.ts'
 import { type ResourcesDeps, resourceUsageRoutes } from './monitoring/resources.ts'
 import { type ServerHealthDeps, serverHealthRoutes } from './monitoring/server-health.ts'
 import { backupRoutes } from './moving/backup.ts'
@@ -43,6 +39,8 @@ import { type ServerImportDeps, serverImportRoutes } from './servers/server-impo
 import { type ToolCallDeps, toolCallRoutes } from './servers/server-tool-call.ts'
 import { serverToolRoutes } from './servers/server-tools.ts'
 import { serverRoutes } from './servers/servers.ts'
+import { shareRoutes } from './sharing/shares.ts'
+import { teamRoutes } from './sharing/teams.ts'
 import type { ServerViewDeps } from './views.ts'
 
 /** Dependencies of the resource routes. */
@@ -60,6 +58,7 @@ export interface ResourceRoutesDeps
   readonly dashboards: Dashboards
   readonly assistant: Assistant
   readonly templates: NonNullable<ServerViewDeps['templates']>
+  readonly closedFields: NonNullable<ServerViewDeps['closedFields']>
   readonly backups: BackupDownloads
   readonly upstreams: Upstreams
   readonly bus: Pick<EventBus, 'on'>
@@ -73,8 +72,7 @@ export interface ResourceRoutesDeps
   readonly clientConfigs: GroupRoutesDeps['clientConfigs']
   readonly logging: LoggingView
   readonly transports: Transports
-  readonly logStore: LogSearchDeps['logStore']
-  readonly sealer: LogSearchDeps['sealer']
+  readonly logStore: PerformanceDeps['logStore']
   readonly config: ConfigView
   readonly importDocument: ServerImportDeps['importDocument']
   readonly version: string
@@ -95,6 +93,8 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...serverToolRoutes(deps),
     ...toolCallRoutes(deps),
     ...groupRoutes(deps),
+    ...shareRoutes(deps),
+    ...teamRoutes(deps),
     ...settingsRoutes(deps),
     ...systemSettingsRoutes(deps),
     ...healthRoutes(deps),
@@ -106,17 +106,13 @@ export function resourceRoutes(deps: ResourceRoutesDeps): Route[] {
     ...movingOutRoutes(deps),
     ...alertRoutes(deps),
     ...assistantRoutes(deps),
-    ...logSearchRoutes(deps),
-    ...logAggregationRoutes(deps),
     ...loggingRoutes(deps),
-    ...activityRoutes(deps),
     ...metricsRoutes(deps),
     ...performanceRoutes(deps),
     ...overviewRoutes(deps),
     ...connectionsRoutes(deps),
     ...serverHealthRoutes(deps),
     ...resourceUsageRoutes(deps),
-    ...exportRoutes(deps),
     ...grafanaRoutes(),
     ...customMetricRoutes(deps),
     ...dashboardRoutes(deps),

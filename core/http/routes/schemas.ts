@@ -71,12 +71,17 @@ export const sortKey = z
 
 /** Filters that the registry applies to servers and groups. */
 export const ownershipFilters = {
-  scope: z
-    .enum(['mine', 'visible', 'all'])
-    .optional()
-    .meta({ description: '`mine` (default), `visible`: also public ones of others, `all`: administrators only' }),
+  scope: z.enum(['mine', 'visible', 'shared', 'all']).optional().meta({
+    description:
+      '`mine` (default), `visible`: also public and shared ones of others, `shared`: those that are shared with you, `all`: administrators only',
+  }),
+  shared: z.enum(['me']).optional().meta({ description: 'The same as `scope=shared`' }),
   owner: z.string().max(256).optional().meta({ description: 'A user’s name' }),
   q: z.string().max(256).optional().meta({ description: 'Part of name or description, letter case ignored' }),
+  tag: z
+    .preprocess(value => (typeof value === 'string' ? [value] : value), z.array(z.string().max(256)).max(20))
+    .optional()
+    .meta({ description: 'A tag, letter case ignored; given several times, all of them' }),
   sort: sortKey.optional(),
 }
 
@@ -151,4 +156,9 @@ export const problemPart = z.object({
 })
 
 /** The state of a server. */
+/** What the reader may do with a server or group, where anybody is signed in. */
+export const ownRole = z
+  .enum(['use', 'see', 'change', 'owner'])
+  .optional()
+  .meta({ description: 'What you may do with it; each includes the ones before' })
 export const connectionState = z.enum(['online', 'connecting', 'offline'])

@@ -1,5 +1,4 @@
-import type { UserActor } from '../../contract/records.ts'
-import type { Registry } from '../../registry/api.ts'
+import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { qualified } from './views.ts'
 
 /** A row of numbers about one server, or about no server. */
@@ -13,7 +12,7 @@ interface Row {
  * administrator. A removed server has a part of its id instead of an owner.
  */
 export async function serverLabels(
-  registry: { readonly servers: Pick<Registry['servers'], 'byId'> },
+  servers: { byId(actor: UserActor, id: string): Promise<ServerRecord | undefined> },
   actor: UserActor,
   rows: readonly Row[],
 ): Promise<(row: Row) => string> {
@@ -22,7 +21,7 @@ export async function serverLabels(
   for (const [name, same] of Map.groupBy(names.keys(), id => names.get(id) ?? '')) {
     if (same.length === 1) continue
     for (const id of same.filter(each => each !== '')) {
-      const record = await registry.servers.byId(actor, id)
+      const record = await servers.byId(actor, id)
       labels.set(id, record ? qualified(record) : `${name} (${id.slice(0, 8)})`)
     }
   }

@@ -1,13 +1,14 @@
 import type { ServerCatalog, Upstreams } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import type { ServerTemplates } from '../../contract/points.ts'
 import type { GroupRecord, ServerRecord, UserActor } from '../../contract/records.ts'
 import { formatRef } from '../../domain/names.ts'
-import { canEdit } from '../../domain/ownership.ts'
+import { includesRole, type ThingRole } from '../../domain/ownership.ts'
 import type { WrongForm } from '../../domain/program/wrong-form.ts'
+import type { ClosedField } from '../../domain/server/server-fields.ts'
 import type { ServerStatus } from '../../domain/server/status.ts'
-import type { AuditRegistry, ListQuery, ServerRegistry, WriteOptions } from '../../registry/api.ts'
+import type { ServerTemplates } from '../../features/templates.ts'
+import type { AuditRegistry, ListQuery, ServerRegistry, ShareRegistry, WriteOptions } from '../../registry/api.ts'
 import { reviewHash } from '../../registry/servers/held-rights.ts'
 import { formOf } from '../../registry/servers/server-form.ts'
 import type { RequestInfo } from '../../request/request-info.ts'
@@ -20,15 +21,30 @@ export type LiveView = Pick<Upstreams, 'status' | 'catalog' | 'definitions'>
 
 /** Dependencies of a server's view. */
 export interface ServerViewDeps {
-  readonly registry: { readonly servers: Pick<ServerRegistry, 'publicBody'> }
+  readonly registry: { readonly servers: Pick<ServerRegistry, 'publicBody'>; readonly shares: RolesView }
   readonly upstreams: LiveView
   /** The form of templates, while a plugin has it; without it a server's template is not shown. */
   readonly templates?: () => ServerTemplates | undefined
+  /** Fields of the server that have a value while their plugin does not run. */
+  readonly closedFields?: (record: ServerRecord) => readonly ClosedField[]
 }
 
-/** True when the actor gets the full record; the registry checks rights to change it. */
-export function seesWhole(actor: UserActor | undefined, ownerId: string): boolean {
-  return actor !== undefined && canEdit(actor, { ownerId })
+/** Answers which role an actor has for a server or group. */
+export type RolesView = Pick<ShareRegistry, 'roleOf'>
+
+/** True when the actor gets the full record: with the role `see`. The registry checks rights to change it. */
+export function seesWhole(shares: RolesView, actor: UserActor, record: ServerRecord | GroupRecord): boolean {
+  return includesRole(shares.roleOf(actor, record), 'see')
+}
+
+/** The actor's role for a record, for lists and records. */
+export function roleField(
+  shares: RolesView,
+  actor: UserActor,
+  record: ServerRecord | GroupRecord,
+): { readonly role?: ThingRole } {
+  const role = shares.roleOf(actor, record)
+  return role === undefined ? {} : { role }
 }
 
 /** `owner~name`, the form that is unambiguous for everybody. */
@@ -52,9 +68,11 @@ export function recordFields(record: ServerRecord | GroupRecord): object {
 
 /** A server as visible to this actor. */
 export function serverView(deps: ServerViewDeps, actor: UserActor | undefined, record: ServerRecord): object {
-  if (actor === undefined || !seesWhole(actor, record.ownerId))
-    return viewedServer(deps.upstreams, record, actor?.userId)
-  return wholeServer(deps, record, actor.role === 'admin')
+  if (actor === undefined) return viewedServer(deps.upstreams, record)
+  const { shares } = deps.registry
+  const role = roleField(shares, actor, record)
+  if (!seesWhole(shares, actor, record)) return { ...viewedServer(deps.upstreams, record, actor.userId), ...role }
+  return { ...wholeServer(deps, record, actor.role === 'admin'), ...role }
 }
 
 function wholeServer(deps: ServerViewDeps, record: ServerRecord, isAdmin: boolean): object {
@@ -65,7 +83,10 @@ function wholeServer(deps: ServerViewDeps, record: ServerRecord, isAdmin: boolea
     ...reviewOf(record),
     ...templateOf(deps, record),
     ...(record.problem === undefined ? {} : { problem: record.problem }),
-    status: withForm(deps.upstreams.status(record.id, record), formOf(body, isAdmin)),
+    status: withClosed(
+      withForm(deps.upstreams.status(record.id, record), formOf(body, isAdmin)),
+      deps.closedFields?.(record) ?? [],
+    ),
   }
 }
 
@@ -82,6 +103,17 @@ function withForm(status: ServerStatus, form: WrongForm | undefined): ServerStat
   return { ...status, warnings: [...(status.warnings ?? []), warning] }
 }
 
+/** The status with a warning for each plugin whose fields the server has and that does not run. */
+function withClosed(status: ServerStatus, closed: readonly ClosedField[]): ServerStatus {
+  const ofPlugins = [...Map.groupBy(closed, ({ plugin }) => plugin)]
+  if (ofPlugins.length === 0) return status
+  const warnings = ofPlugins.map(([plugin, fields]) => ({
+    code: 'plugin_off' as const,
+    message: `Its fields ${fields.map(({ field }) => field).join(', ')} belong to the plugin ${plugin}, which does not run`,
+  }))
+  return { ...status, warnings: [...(status.warnings ?? []), ...warnings] }
+}
+
 /** The limits of a server that was configured by an account with fewer rights than its owner's. */
 function reviewOf(record: ServerRecord): object {
   const { rightsCap, awaitsReview = false } = record
@@ -96,11 +128,12 @@ const SUMMARISED_TOOLS = 100
 export function viewedServer(live: LiveView, record: ServerRecord, userId = ''): object {
   const catalog = live.catalog(record.id, undefined, userId)
   const tools = openTools(record, live, userId)
-  const status = live.status(record.id, record)
+  const status = live.status(record.id, record, userId)
   return {
     name: record.name,
     owner: record.ownerName,
     ...(record.description === undefined ? {} : { description: record.description }),
+    ...(record.tags === undefined ? {} : { tags: record.tags }),
     transport: record.transport,
     ...(record.passthroughHeaders.length === 0 ? {} : { passthroughHeaders: record.passthroughHeaders }),
     tools: tools.slice(0, SUMMARISED_TOOLS).map(toolSummary),
@@ -207,12 +240,19 @@ export async function pageOfViews<T>(
 }
 
 /** The filters present in a query. */
-export function listQuery(query: { readonly [K in keyof ListQuery]: ListQuery[K] | undefined }): ListQuery {
-  const { scope, q, owner, sort } = query
+export function listQuery(
+  query: { readonly [K in keyof Omit<ListQuery, 'tags'>]: ListQuery[K] | undefined } & {
+    readonly shared?: 'me' | undefined
+    readonly tag?: readonly string[] | undefined
+  },
+): ListQuery {
+  const { q, owner, sort, tag: tags } = query
+  const scope = query.shared === undefined ? query.scope : 'shared'
   return {
     ...(scope === undefined ? {} : { scope }),
     ...(q === undefined ? {} : { q }),
     ...(owner === undefined ? {} : { owner }),
+    ...(tags === undefined ? {} : { tags }),
     ...(sort === undefined ? {} : { sort }),
   }
 }

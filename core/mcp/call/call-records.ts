@@ -76,8 +76,12 @@ export class CallRecords {
       keyId: keyIdOf(actor),
       keyLabel: keyLabelOf(actor),
     }
-    if (held) held.call = call
-    else this.#record(call)
+    const refused = reply.kind === 'result' ? reply.refused : undefined
+    const whole: EndedCall = refused
+      ? { ...call, outcome: 'blocked', status: refused.code, plugin: refused.plugin }
+      : call
+    if (held) held.call = whole
+    else this.#record(whole)
   }
 
   /** A call that reached no server, since the hub refused it or a plugin answered it. */

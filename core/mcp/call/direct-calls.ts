@@ -30,6 +30,7 @@ export class DirectCalls {
     this.#listening = [
       bus.on('server.updated', ({ data }) => this.#changed(data.serverId)),
       bus.on('server.removed', ({ data }) => this.#changed(data.serverId)),
+      bus.on('share.changed', ({ data }) => this.#changed(data.id)),
       bus.on('user.updated', () => this.#changed(undefined)),
       bus.on('user.removed', () => this.#changed(undefined)),
     ]

@@ -8,13 +8,15 @@ import type {
   Upstreams,
 } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
+import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { connectionKey } from '../../domain/session-scope.ts'
+import type { ContentFilter } from '../../features/filters.ts'
+import { filteredRequest, filtersOf } from '../filters/request-filter.ts'
 import { asHubError, isPlainObject } from '../rpc/rpc.ts'
 import { accessLost } from '../scope/access-lost.ts'
-import type { Target } from '../scope/merge.ts'
 import { exposeErrorUri, exposeUris, type OwnUri } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ScopeMember } from '../scope/scope-types.ts'
+import type { ScopeMember, Target } from '../scope/scope-types.ts'
 import { afterTrial, awaitProbe, placeCaller } from './asked-clients.ts'
 import type { HeldRecord } from './call-records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
@@ -34,8 +36,14 @@ export interface Routed {
   readonly held?: HeldRecord
 }
 
+/** True for a user with the role `see` for a server. */
+export type SeesWhole = (actor: UserActor, server: ServerRecord) => boolean
+
 interface ForwarderParts {
   readonly upstreams: Upstreams
+  /** True when the user has the role `see` for a server: it gets reasons of failures. */
+  readonly seesWhole: SeesWhole
+  readonly filters: () => ReadonlyMap<string, ContentFilter>
   /** Resolves a scope again; it is gone afterwards if it resolves to nothing. Rejects when the store fails. */
   readonly refresh: (scope: Scope) => Promise<unknown>
   /**
@@ -146,7 +154,9 @@ export class Forwarder {
   }
 
   #failed(exchange: Exchange, { server }: ScopeMember, reply: Failed): Outcome {
-    const error = seenFailure(reply, exchange.actor, server, this.#parts.upstreams)
+    const { actor } = exchange
+    const reader = { userId: actor.userId, seesReason: this.#parts.seesWhole(actor, server) }
+    const error = seenFailure(reply, reader, server, this.#parts.upstreams)
     const visit = pageVisit(exchange, error, () => this.#parts.pageVisitId(exchange.session?.id, server.id))
     return visit ? { kind: 'error', error: visit } : { kind: 'failed', error }
   }
@@ -166,7 +176,7 @@ export class Forwarder {
 
   #begin(
     { exchange, scope }: Routed,
-    { member, variablesIn }: SentTo,
+    { member, variablesIn, original }: SentTo,
     session: SessionBinding | undefined,
     params: JsonObject | undefined,
     change: Change = {},
@@ -193,7 +203,11 @@ export class Forwarder {
     if (exchange.passthroughHeaders) request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
     // A task that the hub runs ends with a result in the usual form.
     if (exchange.plainFailures && change.method !== 'tasks/get') request.asWritten = true
-    return this.#parts.upstreams.request(serverId, request)
+    const { upstreams, filters } = this.#parts
+    const filtered = filtersOf(filters(), () => filteredRequest(scope, member.server, exchange, original))
+    return filtered
+      ? filtered.begin(request, passed => upstreams.request(serverId, passed))
+      : upstreams.request(serverId, request)
   }
 
   #noteElicitations(exchange: Exchange, member: ScopeMember, error: RpcError): void {

@@ -2,19 +2,21 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { McpContext } from '../../contract/points.ts'
 import { itemJson } from '../../domain/tools/catalog-item.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
-import type { Target } from '../scope/merge.ts'
 import { findResource } from '../scope/resource-targets.ts'
+import type { Target } from '../scope/scope-types.ts'
+import { chosenTarget } from '../selection/selection.ts'
 import type { Routed } from './forwarder.ts'
 
 /** The context that a middleware gets for a request with these parameters. */
 export function middlewareContext(routed: Routed, params: JsonObject | undefined): McpContext {
   const { exchange, scope } = routed
   const { session, clientName, clientVersion, clientAddress, method } = exchange
-  const { id, name } = scope.resolved.group
+  const { id, name, tags = [] } = scope.resolved.group
   const target = targetOf(routed, params)
   return {
     path: scope.path,
     group: { id, name },
+    tags: { group: tags, server: target?.member.server.tags ?? [] },
     ...(session ? { session: session.id } : {}),
     client: {
       ...(clientName ? { name: clientName } : {}),
@@ -32,10 +34,10 @@ export function targetOf({ exchange, scope, inner }: Routed, params: JsonObject 
   switch (exchange.method) {
     case 'tools/call': {
       if (typeof name !== 'string' || (!inner && scope.catalog.added.sets.has(name))) return undefined
-      return scope.tool(name, exchange.capabilities)
+      return chosenTarget(scope.tool(name, exchange.capabilities), params)
     }
     case 'prompts/get':
-      return typeof name === 'string' ? scope.prompt(name) : undefined
+      return typeof name === 'string' ? chosenTarget(scope.prompt(name), params) : undefined
     case 'resources/read':
     case 'resources/subscribe':
     case 'resources/unsubscribe':

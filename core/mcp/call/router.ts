@@ -8,11 +8,11 @@ import type { CallGates } from '../gates/call-gates.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
-import type { Target } from '../scope/merge.ts'
 import { completionTarget, type OwnUri, resourceTarget } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ExchangeTarget } from '../scope/scope-types.ts'
+import type { ExchangeTarget, Target } from '../scope/scope-types.ts'
 import { signInAnswer } from '../scope/sign-ins.ts'
+import { completedBy, completedValue, type Selection, selection, withOthers } from '../selection/selection.ts'
 import { callAddedTool, innerCall, shortened } from './added-tools.ts'
 import { dependsOnLists } from './asked-clients.ts'
 import {
@@ -229,40 +229,42 @@ export class Router {
       this.#recordUnsent(routed, params, calledMs, answeredWith(answer, false))
       return answer
     }
-    const target = this.#findTool(routed, name)
-    this.#views.opened(exchange, scope, target)
     const sentArguments = params?.arguments
     if (sentArguments !== undefined && sentArguments !== null && !isPlainObject(sentArguments))
       throw invalid(`tools/call of "${name}" needs "arguments" to be an object`)
+    const chosen = this.#findTool(routed, name, params)
+    const { target } = chosen
+    this.#views.opened(exchange, scope, target)
     if (target.blocked) throw approvalRequired(name)
-    const sent = toolParams(params ?? {}, target)
-    if (!this.#parts.gates.any) return this.#sendCall(routed, target, params, sent)
+    const sent = toolParams(chosen.params ?? {}, target)
+    if (!this.#parts.gates.any) return this.#sendCall(routed, chosen, params, sent)
     return throughGates(this.#parts.gates, this.#parts.forwarder, {
-      ...{ routed, target, sent, params: params ?? {} },
-      find: () => this.#findTool(routed, name),
-      send: () => this.#sendCall(routed, target, params, sent),
+      ...{ routed, target, sent, params: chosen.params ?? {} },
+      find: () => this.#findTool(routed, name, params).target,
+      send: () => this.#sendCall(routed, chosen, params, sent),
       again: () => this.#callTool(routed, params, calledMs),
       denied: error => this.#recordUnsent(routed, params, calledMs, failedWith(error)),
     })
   }
 
-  /** The target of a call. Throws `tool_not_found`. */
-  #findTool(routed: Routed, name: string): Target {
+  /** The target of a call. Throws `tool_not_found`, and what `selection` throws. */
+  #findTool(routed: Routed, name: string, params: JsonObject | undefined): Selection {
     const { exchange, scope } = routed
     const target =
       scope.tool(name, exchange.capabilities) ?? (routed.inner ? undefined : this.#views.tool(exchange, scope, name))
     // A tool set acts for a model.
     if (!target || (routed.inner && target.item?.onlyFor)) throw unknownName(this.#parts.refusals, routed, 'tool', name)
-    return target
+    return selection(scope, name, target, params)
   }
 
   #sendCall(
     routed: Routed,
-    target: Target,
+    chosen: Selection,
     params: JsonObject | undefined,
     shaped: JsonObject,
   ): Outcome | Promise<Outcome> {
     const { exchange, scope } = routed
+    const { target } = chosen
     const startedMs = this.#parts.now()
     const trace = this.#parts.tracer?.begin({
       ...{ tool: target.original, server: target.member.server.name, group: scope.resolved.group.name },
@@ -271,7 +273,8 @@ export class Router {
     const sent = traced(shaped, trace)
     const finish = (reply: UpstreamReply): Outcome => {
       const endedMs = this.#parts.now()
-      const outcome = withStructure(target, reply, this.#parts.forwarder.outcome(routed, target.member, reply))
+      const answered = withStructure(target, reply, this.#parts.forwarder.outcome(routed, target.member, reply))
+      const outcome = withOthers(scope, chosen, answered)
       trace?.end(callStatus(reply))
       // Not finished: the retry is recorded.
       if (outcome.kind === 'input_required') return outcome
@@ -291,9 +294,14 @@ export class Router {
   #getPrompt(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const name = params?.name
     if (typeof name !== 'string') throw invalid('prompts/get needs "name", the name of a prompt')
-    const target = routed.scope.prompt(name)
-    if (!target) throw unknownName(this.#parts.refusals, routed, 'prompt', name)
-    return this.#forwardPlain(routed, target, { ...withoutNullArguments(params ?? {}), name: sentName(target) })
+    const found = routed.scope.prompt(name)
+    if (!found) throw unknownName(this.#parts.refusals, routed, 'prompt', name)
+    const chosen = selection(routed.scope, name, found, params)
+    const sent = { ...withoutNullArguments(chosen.params ?? {}), name: sentName(chosen.target) }
+    return this.#parts.forwarder.forward(routed, chosen.target, sent, reply => {
+      const outcome = this.#parts.forwarder.outcome(routed, chosen.target.member, reply)
+      return this.#truncated(routed, chosen.target, withOthers(routed.scope, chosen, outcome))
+    })
   }
 
   #readResource(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
@@ -314,13 +322,16 @@ export class Router {
     }
   }
 
-  #complete(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
+  #complete(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
     const ref = params?.ref
     if (!isPlainObject(ref)) throw invalid('completion/complete needs "ref", a prompt or a resource')
-    const { target, original } = completionTarget(routed.scope, ref)
+    const { target: found, original } = completionTarget(routed.scope, ref)
+    const completed = completedValue(found, params?.argument)
+    if (completed) return completed
+    const { target, context } = completedBy(found, params?.context)
     if (!memberHas(routed.scope.catalog.byServer.get(target.member.server.id), 'completions'))
       throw new HubError('method_not_found', `The server of this ${String(ref.type)} offers no completion`)
-    return this.#forwardPlain(routed, target, { ...params, ref: original })
+    return this.#forwardPlain(routed, target, { ...params, ref: original, ...(context ? { context } : {}) })
   }
 
   #forwardPlain(routed: Routed, target: Target, params: JsonObject, own?: OwnUri): Promise<Outcome> {

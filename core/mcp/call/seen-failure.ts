@@ -1,8 +1,7 @@
 import type { Failed, RpcError, Upstreams } from '../../connections/api.ts'
 import { type ErrorCode, HubError } from '../../contract/errors.ts'
 import { isJsonObject } from '../../contract/json.ts'
-import type { ServerRecord, UserActor } from '../../contract/records.ts'
-import { canEdit } from '../../domain/ownership.ts'
+import type { ServerRecord } from '../../contract/records.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Failures whose message concerns only the caller's own request or the hub. */
@@ -14,12 +13,12 @@ const OF_THE_CALL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 /**
  * A failed call as its caller may see it. Messages name commands, folders, addresses and variables of the server, and
- * quote its stderr; so callers who may not edit the server see only the code, and the server's state with that code.
+ * quote its stderr; so callers without the role `see` get only the code, and the server's state with that code.
  */
 export function seenFailure(
   { code, message, retryAfterSeconds, connectUrl, own }: Failed,
-  actor: UserActor,
-  server: Pick<ServerRecord, 'id' | 'name' | 'ownerId'>,
+  { userId, seesReason }: { readonly userId: string; readonly seesReason: boolean },
+  server: Pick<ServerRecord, 'id' | 'name'>,
   upstreams: Pick<Upstreams, 'status'>,
 ): HubError {
   const retry = {
@@ -27,10 +26,10 @@ export function seenFailure(
     ...(connectUrl === undefined ? {} : { data: { connectUrl } }),
     ...(own ? { own } : {}),
   }
-  if (canEdit(actor, server) || OF_THE_CALL.has(code)) return new HubError(code, message, retry)
+  if (seesReason || OF_THE_CALL.has(code)) return new HubError(code, message, retry)
   if (connectUrl !== undefined)
     return new HubError(code, `Server "${server.name}" wants you to sign in: open ${connectUrl}`, retry)
-  const { state, reason } = upstreams.status(server.id)
+  const { state, reason } = upstreams.status(server.id, undefined, userId)
   const why = reason && code === 'server_offline' ? `: ${reason.code}` : ''
   const what = code === 'server_offline' ? `is ${state}${why}` : `could not answer: ${code}`
   return new HubError(code, `Server "${server.name}" ${what}`, retry)

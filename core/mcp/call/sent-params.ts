@@ -4,8 +4,7 @@ import { shapeArguments } from '../../domain/tools/tool-shape.ts'
 import type { CallTrace } from '../../features/tracing.ts'
 import { CHAIN_HEADER } from '../../secrets/hub-marks.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
-import type { Target } from '../scope/merge.ts'
-import type { ScopeMember } from '../scope/scope-types.ts'
+import type { ScopeMember, Target } from '../scope/scope-types.ts'
 
 /** The parameters of a tool call that go to its server. `task` stays; the task code decides whether it applies. */
 export function toolParams(given: JsonObject, target: Target): JsonObject {

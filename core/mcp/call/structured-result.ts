@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
 import { itemJson } from '../../domain/tools/catalog-item.ts'
 import { mayHaveOutputSchema, type OutputSchemas, outputSchemasOf } from '../../domain/tools/output-schema.ts'
-import type { Target } from '../scope/merge.ts'
+import type { Target } from '../scope/scope-types.ts'
 import type { Outcome } from './exchange.ts'
 
 /**

@@ -4,9 +4,9 @@ import { visibleName } from '../../domain/text/visible-text.ts'
 import { itemJson } from '../../domain/tools/catalog-item.ts'
 import { isOpenToApps, UI_SCHEME } from '../../domain/tools/ui-uris.ts'
 import { SharedCache } from '../../transport-kit/shared-cache.ts'
-import type { Target } from '../scope/merge.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ExchangeTarget } from '../scope/scope-types.ts'
+import type { ExchangeTarget, Target } from '../scope/scope-types.ts'
+import { everyTarget } from '../scope/selector.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Clients of all users whose views are remembered. */
@@ -49,7 +49,7 @@ export class ViewCalls {
     const drawing = new Set(
       states.filter(({ catalog }) => catalog?.tools.some(item => item.uiUris)).map(({ member }) => member.server.id),
     )
-    const found = [...tools].filter(
+    const found = [...everyTarget(tools)].filter(
       ([, target]) =>
         target.original === original &&
         drawing.has(target.member.server.id) &&

@@ -7,7 +7,8 @@ import { ListChanges } from './list-changes.ts'
 import { Subscriptions } from './subscriptions.ts'
 import { UpstreamLevels } from './upstream-levels.ts'
 
-interface ChangesParts extends Pick<EventFanoutParts, 'bus' | 'upstreams' | 'scopes' | 'offlineGrace' | 'log'> {
+interface ChangesParts
+  extends Pick<EventFanoutParts, 'bus' | 'upstreams' | 'scopes' | 'offlineGrace' | 'log' | 'filters'> {
   readonly keepAlive: StreamKeepAlive
   readonly sessions: SessionTable
   readonly subscribers: Subscribers

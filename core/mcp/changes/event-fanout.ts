@@ -5,7 +5,9 @@ import { changedCapability, type ListCapability } from '../../domain/mcp-methods
 import { HEADER_CONSENTS } from '../../domain/server/header-consents.ts'
 import type { EventBus } from '../../events/bus.ts'
 import type { EventCatalog } from '../../events/catalog.ts'
+import type { ContentFilter } from '../../features/filters.ts'
 import type { TaskTable } from '../call/tasks/task-table.ts'
+import { filteredRequest, filtersOf } from '../filters/request-filter.ts'
 import { SentElicitations } from '../legacy/sent-elicitations.ts'
 import type { Session } from '../legacy/session.ts'
 import type { SessionTable } from '../legacy/sessions.ts'
@@ -42,6 +44,7 @@ export interface EventFanoutParts {
   readonly levels: UpstreamLevels
   readonly offlineGrace: OfflineGracePeriod
   readonly tasks: Pick<TaskTable, 'statusChanged'>
+  readonly filters: () => ReadonlyMap<string, ContentFilter>
   readonly log: PluginLogger
   subscribersOf(scope: Scope): Iterable<NotificationTarget>
   /** True when somebody would notice a change of the scope. */
@@ -99,6 +102,7 @@ export class UpstreamEventFanout {
       bus.on('group.created', () => this.#registryChanged(scope => scope.resolved.kind === 'server')),
       bus.on('group.updated', ({ data }) => this.#groupChanged(data.groupId)),
       bus.on('group.removed', ({ data }) => this.#groupChanged(data.groupId)),
+      bus.on('share.changed', ({ ownerId }) => this.#registryChanged(({ actor }) => actor.userId === ownerId)),
       bus.on('user.updated', () => this.#registryChanged(() => true)),
       bus.on('user.removed', () => this.#registryChanged(() => true)),
       bus.on('settings.updated', ({ data }) => {
@@ -189,7 +193,17 @@ export class UpstreamEventFanout {
     const session = this.#parts.sessions.byKey(sessionId)
     if (!session?.scope.has(serverId)) return
     const unwanted = method === 'notifications/message' && logLevelOf(params?.level) < wantedLevel(session)
-    if (!unwanted) session.notify(new Notice(method, params))
+    if (unwanted) return
+    const server = session.scope.resolved.members.find(member => member.server.id === serverId)?.server
+    const filters =
+      server &&
+      filtersOf(this.#parts.filters(), () => filteredRequest(session.scope, server, { method, actor: session.actor }))
+    if (!filters) return session.notify(new Notice(method, params))
+    filters.notice(params).then(
+      passed => session.notify(new Notice(method, passed)),
+      // Refused: nobody waits for it.
+      () => undefined,
+    )
   }
 
   #catalogChanged(serverId: string, kinds: readonly ListCapability[], older = false): void {

@@ -8,10 +8,9 @@ import type { SessionTable } from '../legacy/sessions.ts'
 import { Notice } from '../rpc/notice.ts'
 import { invalid } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
-import type { Target } from '../scope/merge.ts'
 import { findResource, resourceTarget } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ScopeMember } from '../scope/scope-types.ts'
+import type { ScopeMember, Target } from '../scope/scope-types.ts'
 import type { NotificationTarget } from '../scope/subscribers.ts'
 import type { Steps } from '../scope/uri-template.ts'
 import { manySteps } from '../scope/uris.ts'
@@ -255,7 +254,8 @@ export class Subscriptions {
     if (subscription.subscribers.size > 0) return undefined
     this.#forget(subscription)
     // The upstream forgets subscriptions with the connection; a server that is offline must not be started for this.
-    if (this.#upstreams.status(subscription.member.server.id).state !== 'online') return undefined
+    const { server } = subscription.member
+    if (this.#upstreams.status(server.id, undefined, target.scope.actor.userId).state !== 'online') return undefined
     if (target.ended && target.ownConnection(subscription.member.server)?.kind === 'session') return undefined
     return this.#send('resources/unsubscribe', subscription.member, target, subscription.original)
   }

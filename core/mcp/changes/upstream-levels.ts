@@ -129,7 +129,7 @@ export class UpstreamLevels {
 
   #send(serverId: string, session: SessionBinding | undefined, rank: number, scope: Scope): Promise<void> {
     // A server that sleeps or is offline gets the level when it connects.
-    if (this.#upstreams.status(serverId).state !== 'online') return Promise.resolve()
+    if (this.#upstreams.status(serverId, undefined, scope.actor.userId).state !== 'online') return Promise.resolve()
     const key = connectionKey(serverId, session?.id)
     this.#lastSentLevels.set(key, rank)
     const params = { level: LOG_LEVELS[rank] ?? 'info' }

@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { itemJson } from '../../domain/tools/catalog-item.ts'
 import type { GatedCall } from '../../features/gates.ts'
-import type { Target } from '../scope/merge.ts'
 import { principalKey } from '../scope/paths.ts'
 import type { Scope } from '../scope/scope.ts'
+import type { Target } from '../scope/scope-types.ts'
 import { type Asking, elicitationOf } from './question.ts'
 
 /** A step of the hub's own progress: small, since a server that answers afterwards begins at 0 or 1. */

@@ -1,11 +1,12 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import type { ScopeMemberInfo } from '../../contract/points.ts'
 import { APPS_EXTENSION, appsSettings } from '../../domain/client-capabilities.ts'
 import { extensionOf, SKILLS_EXTENSION } from '../../domain/tools/extensions.ts'
+import type { ScopeMemberInfo } from '../../features/tools.ts'
 import { cutBytes } from '../../transport-kit/cut-text.ts'
 import { isPlainObject } from '../rpc/rpc.ts'
 import type { MergedCatalog } from './merge.ts'
 import type { MemberState, ResolvedScope } from './scope-types.ts'
+import { everyTarget } from './selector.ts'
 
 const MAX_INSTRUCTIONS = 8 * 1_024
 /** True when a member offers `name` (`prompts`) or a part of it (`resources.subscribe`), or was never seen. */
@@ -91,19 +92,24 @@ export function mergedServerInfo(scope: ResolvedScope, states: readonly MemberSt
   return { name: 'patchbay', title: scope.kind === 'all' ? 'Patchbay' : `Patchbay: ${scope.group.name}`, version }
 }
 
-/** For one server its own instructions; for several each under its member's title, at most 8 KiB together. */
+/**
+ * For one server its own instructions; for several each under its member's title, behind the group's own text or else its
+ * description. A view's come first. At most 8 KiB together.
+ */
 export function mergedInstructions(
   scope: ResolvedScope,
-  { states, added, memberTools }: Pick<MergedCatalog, 'states' | 'added' | 'memberTools'>,
+  { states, added, memberTools, tools }: Pick<MergedCatalog, 'states' | 'added' | 'memberTools' | 'tools'>,
   leftOut: readonly string[] = [],
 ): string | undefined {
-  const ofSet = added.instructions?.(memberInfos(states, memberTools))
-  if (ofSet !== undefined) return cutBytes(ofSet, MAX_INSTRUCTIONS)
+  const ofSet = added.instructions?.(memberInfos(states, memberTools, tools))
+  const { instructions: own, description } = scope.group
+  if (ofSet !== undefined) return cutBytes(own ? `${ofSet}\n\n${own.text}` : ofSet, MAX_INSTRUCTIONS)
   if (scope.kind === 'server') return states[0]?.catalog?.instructions
   const sections = states
-    .filter(state => state.listed && state.catalog?.instructions)
+    .filter(state => own?.members !== 'instead' && state.listed && state.catalog?.instructions)
     .map(state => `## ${state.member.alias}\n${state.catalog?.instructions}`)
-  if (scope.group.description) sections.unshift(scope.group.description)
+  const first = own?.text ?? description
+  if (first) sections.unshift(first)
   sections.unshift(...leftOut)
   if (sections.length === 0) return undefined
   return cutBytes(sections.join('\n\n'), MAX_INSTRUCTIONS)
@@ -112,10 +118,12 @@ export function mergedInstructions(
 function memberInfos(
   states: readonly MemberState[],
   memberTools: MergedCatalog['memberTools'],
+  tools: MergedCatalog['tools'],
 ): readonly ScopeMemberInfo[] {
   const counts = new Map<string, number>()
-  for (const { serverId, onlyFor } of memberTools)
-    if (onlyFor === undefined) counts.set(serverId, (counts.get(serverId) ?? 0) + 1)
+  const listed = new Set(memberTools.filter(({ onlyFor }) => onlyFor === undefined).map(({ key }) => key))
+  for (const [name, { member }] of everyTarget(tools))
+    if (listed.has(name)) counts.set(member.server.id, (counts.get(member.server.id) ?? 0) + 1)
   return states
     .filter(({ listed }) => listed)
     .map(({ member: { server, alias } }) => ({

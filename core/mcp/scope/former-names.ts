@@ -1,5 +1,5 @@
-import type { Target } from './merge.ts'
-import type { ScopeMember } from './scope-types.ts'
+import type { ScopeMember, Target } from './scope-types.ts'
+import { everyTarget } from './selector.ts'
 
 /**
  * The item that another hub exposed under this name, in a group that an import made: a member's former prefix, then the
@@ -19,7 +19,7 @@ export function findFormerName(
   if (wanted.size === 0) return undefined
   let found: Target | undefined
   let best = Number.POSITIVE_INFINITY
-  for (const target of exposed.values()) {
+  for (const [, target] of everyTarget(exposed)) {
     const fits = wanted.get(target.member.server.id)
     if (!fits || fits.rank >= best || target.original !== fits.original) continue
     found = target

@@ -1,9 +1,10 @@
 import { LIMITS } from '../../config/limits.ts'
 import type { Upstreams } from '../../connections/api.ts'
-import type { UserActor } from '../../contract/records.ts'
+import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import type { GroupWarning } from '../../domain/group-warning.ts'
+import { differences } from '../../domain/groups/agreement.ts'
+import { namedValues } from '../../domain/groups/selected-schema.ts'
 import { LIST_KINDS } from '../../domain/mcp-methods.ts'
-import { canEdit } from '../../domain/ownership.ts'
 import { visibleName } from '../../domain/text/visible-text.ts'
 import { aboutTokens, MANY_TOKENS, MANY_TOKENS_OF_A_TOOL } from '../../domain/tools/about-tokens.ts'
 import { isToolOn, overrideOf } from '../../domain/tools/tool-shape.ts'
@@ -12,26 +13,33 @@ import type { ListItem } from './list-item.ts'
 import type { MergedCatalog } from './merge.ts'
 import { legalName } from './naming.ts'
 import type { MemberState, ResolvedScope } from './scope-types.ts'
+import type { SelectorFault } from './selector.ts'
 
 const ONE_CONNECTION = ' serves one connection at a time: all clients share it, and it cannot ask any of them'
 /** Most names in one warning. */
 const NAMED = 50
 
+interface WarningParts {
+  readonly upstreams: Pick<Upstreams, 'face'>
+  readonly seesWhole: (actor: UserActor, server: ServerRecord) => boolean
+}
+
 /**
- * Lists the features that clients of a scope may miss. Warnings about a server's lists are only for those who may edit the
- * server.
+ * Lists the features that clients of a scope may miss. Warnings about a server's lists are only for users with the role `see`
+ * for it.
  */
 export function groupWarnings(
   actor: UserActor,
   scope: ResolvedScope,
   merged: MergedCatalog,
-  upstreams: Pick<Upstreams, 'face'>,
+  { upstreams, seesWhole }: WarningParts,
 ): readonly GroupWarning[] {
   const own = (state: MemberState) => scope.group.ownerId === state.member.server.ownerId
   const listed = Map.groupBy(merged.lists.tools, item => item.serverId)
   return [
     ...LIST_KINDS.filter(kind => merged.leftOut[kind] > 0).map(kind => leftOutWarning(kind, merged.leftOut[kind])),
     ...costWarnings(actor, scope, merged),
+    ...merged.faults().map(faultWarning),
     ...merged.states.flatMap(state => {
       const { member, catalog, blocked = NONE } = state
       const { name: server } = member.server
@@ -44,7 +52,7 @@ export function groupWarnings(
       const { missing, asking } = missedTools(state, own(state), extra)
       const collided =
         scope.group.naming === 'auto' ? collidedTools(state, listed.get(member.server.id) ?? [], own(state)) : []
-      const complaints = canEdit(actor, member.server) ? catalog.warnings : []
+      const complaints = seesWhole(actor, member.server) ? catalog.warnings : []
       return [
         ...complaints.map(text => warning('server_lists', `: ${text}`)),
         ...missing.map(tool => warning('tool_missing', `: it has no tool "${tool}", which the group selects`, [tool])),
@@ -61,6 +69,35 @@ export function groupWarnings(
       ]
     }),
   ]
+}
+
+function faultWarning({ fault, kind, name, values, schemas, as }: SelectorFault): GroupWarning {
+  const what = `${kind === 'tools' ? 'tool' : 'prompt'} "${name}"`
+  const params = { item: name, kind, values: namedValues(values) }
+  switch (fault) {
+    case 'differs': {
+      const place = schemas ? placesOf(schemas) : ''
+      const message = `The ${what} of ${params.values} is left out: it is unlike that of ${as}${place}`
+      return { code: 'selector_differs', message, params: { ...params, as: as ?? '', places: place } }
+    }
+    case 'partial':
+      return {
+        code: 'selector_partial',
+        message: `The ${what} cannot be used with ${params.values}: not offered there`,
+        params,
+      }
+    case 'taken':
+      return {
+        code: 'selector_argument_taken',
+        message: `The ${what} is left out: the selector's argument is one of its own`,
+        params,
+      }
+  }
+}
+
+function placesOf([offered, other]: NonNullable<SelectorFault['schemas']>): string {
+  const places = differences(offered, other, 3).map(({ at }) => at)
+  return places.length === 0 ? '' : ` at ${places.join(', ')}`
 }
 
 /** Warns about items that one address does not offer because its limit is exceeded. */

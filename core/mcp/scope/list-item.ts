@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../contract/json.ts'
+import { type ChosenArgument, withArgument } from '../../domain/groups/selected-schema.ts'
 import { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
 import { quarterTokens, quarterTokensOfTool } from '../../domain/tools/about-tokens.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
@@ -11,6 +12,8 @@ interface Form {
   readonly without?: string
   /** The rules for a tool's arguments, which its schema reflects. */
   readonly rules?: ArgumentRules
+  /** The argument that chooses the member that runs it. */
+  readonly argument?: ChosenArgument
   /** Its output schema is written so that no result violates it. */
   readonly loose?: true
   /** The UI resources that a tool names, each mapped to its exposed URI. */
@@ -35,6 +38,11 @@ export class ListItem {
     this.#form = form
   }
 
+  /** Name of the argument that chooses the member; mostly undefined. */
+  get argument(): string | undefined {
+    return this.#form?.argument?.name
+  }
+
   /** The name or URI at the upstream. */
   get original(): string {
     return this.#source.key
@@ -53,20 +61,22 @@ export class ListItem {
   /** About what a model pays to read it as a tool, in quarters of a token. */
   get quarterTokens(): number {
     const { name, description } = this.#changes
-    if (description !== undefined || this.#form?.rules) return quarterTokensOfTool(parseExact(this.text) as JsonObject)
+    if (description !== undefined || this.#form?.rules || this.#form?.argument)
+      return quarterTokensOfTool(parseExact(this.text) as JsonObject)
     const renamed = typeof name === 'string' ? quarterTokens(name) - quarterTokens(this.original) : 0
     return this.#source.quarterTokens + renamed
   }
 
   /** The item as JSON text, with exposed names and URIs. */
   get text(): string {
-    const { without = '', rules, uiUris, loose } = this.#form ?? {}
+    const { without = '', rules, uiUris, loose, argument } = this.#form ?? {}
     const { text } = this.#source
-    const stays = Object.keys(this.#changes).length === 0 && !uiUris && !rules && !loose
+    const stays = Object.keys(this.#changes).length === 0 && !uiUris && !rules && !loose && !argument
     if (stays && (without === '' || !text.includes(`"${without}"`))) return text
     const item = itemJson(this.#source)
     const changed = { ...(uiUris ? withUiUri(item, uri => uiUris[uri] ?? uri) : item), ...this.#changes }
     if (rules) changed.inputSchema = shapeSchema(item.inputSchema, rules)
+    if (argument) changed.inputSchema = withArgument(changed.inputSchema, argument)
     if (loose && isPlainObject(changed.outputSchema)) changed.outputSchema = looseSchema(changed.outputSchema)
     if (without !== '') delete changed[without]
     return JSON.stringify(changed)

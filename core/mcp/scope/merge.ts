@@ -1,5 +1,4 @@
 import type { JsonObject } from '../../contract/json.ts'
-import type { ScopeTool } from '../../contract/points.ts'
 import type { ListKind } from '../../domain/mcp-methods.ts'
 import { type CatalogItem, itemJson } from '../../domain/tools/catalog-item.ts'
 import { mayHaveOutputSchema, outputSchemasOf } from '../../domain/tools/output-schema.ts'
@@ -11,32 +10,17 @@ import {
   overrideOf,
   pinsWithVariables,
 } from '../../domain/tools/tool-shape.ts'
+import type { ScopeTool } from '../../features/tools.ts'
 import { chosenPrompts, chosenTools, chosenUris } from './chosen.ts'
 import { ListItem } from './list-item.ts'
-import { exposeNames, type Nameable, type NamingMode } from './naming.ts'
+import { exposeNames, type NamingMode } from './naming.ts'
 import { cutStates } from './scope-cut.ts'
-import type { MemberState, ResolvedScope, ScopeMember } from './scope-types.ts'
+import type { MemberState, ResolvedScope, Target } from './scope-types.ts'
+import { type Candidate, combine, ItemForms, type SelectorFault } from './selector.ts'
 import { type SignInTools, signInTools } from './sign-ins.ts'
 import { toolLists } from './tool-readers.ts'
 import { type AddedTools, NO_ADDED_TOOLS } from './tool-sets.ts'
 import { UriTable } from './uris.ts'
-
-/** The upstream item that an exposed name stands for. */
-export interface Target {
-  readonly member: ScopeMember
-  /** The upstream's name for it. */
-  readonly original: string
-  /** Rules for the arguments; mostly absent. */
-  readonly rules?: ArgumentRules
-  /** Pinned arguments that contain variables of the server; mostly absent. */
-  readonly variablesIn?: readonly string[]
-  /** Its definition changed, and its owner has not approved the change yet. */
-  readonly blocked?: true
-  /** Present where a call of it can become a task. */
-  readonly task?: TaskSupport
-  /** The item as the upstream lists it; present for items that are listed by name. */
-  readonly item?: CatalogItem
-}
 
 /** The merged catalogue of one scope at one moment. */
 export interface MergedCatalog {
@@ -57,6 +41,8 @@ export interface MergedCatalog {
   readonly signIns: SignInTools['byName']
   readonly states: readonly MemberState[]
   readonly byServer: ReadonlyMap<string, MemberState>
+  /** Where the members that a selector chooses from are unlike each other. */
+  readonly faults: () => readonly SelectorFault[]
   /** Number of items of each kind beyond the limit of one address. */
   readonly leftOut: Readonly<Record<ListKind, number>>
 }
@@ -69,6 +55,7 @@ export function mergeCatalogs(
   scope: ResolvedScope,
   all: readonly MemberState[],
   added: AddedTools = NO_ADDED_TOOLS,
+  forms: ItemForms = new ItemForms(),
 ): MergedCatalog {
   const { states, leftOut } = cutStates(all, scope.group.ownerId)
   const mode: NamingMode =
@@ -77,7 +64,10 @@ export function mergeCatalogs(
   const shownUri = once(() => uris().publicUris())
   const { ownerId } = scope.group
   const byServer = new Map(all.map(state => [state.member.server.id, state]))
-  const shaped = states.flatMap(state => toolCandidates(state, ownerId, scope.kind))
+  const { ordinary, selected, selector } = partsOf(scope, states)
+  const toolsOf = (of: readonly MemberState[]) => of.flatMap(state => toolCandidates(state, ownerId, scope.kind))
+  const one = selector && combine(selector, 'tools', selected, toolsOf(selected), forms)
+  const shaped = [...toolsOf(ordinary), ...(one?.candidates ?? [])]
   const tools = named(shaped, exposeNames('tools', mode, shaped, [...added.sets.keys()]), {
     uris,
     shownUri,
@@ -85,12 +75,16 @@ export function mergeCatalogs(
     without: added.shortens ? 'outputSchema' : '',
   })
   const own = added.items.map(item => new ListItem(item.key, '', item, NO_CHANGES))
+  const onePrompts = once(
+    () => selector && combine(selector, 'prompts', selected, selected.flatMap(promptCandidates), forms),
+  )
   const prompts = once(() => {
-    const offered = states.flatMap(promptCandidates)
+    const offered = [...ordinary.flatMap(promptCandidates), ...(onePrompts()?.candidates ?? [])]
     return named(offered, exposeNames('prompts', mode, offered), { uris, shownUri, without: '' })
   })
   const resources = once(() => states.flatMap(state => resourceItems(state, shownUri())))
   const resourceTemplates = once(() => states.flatMap(state => templateItems(state, uris())))
+  const counts = countsOf(states)
   const signIns = signInTools(states, name => tools.targets.has(name) || added.sets.has(name))
   const listed = added.instead ? own : [...tools.items, ...signIns.items, ...own]
   // For a view they are searched only where it has nothing else: people who can use other servers are not sent to sign in.
@@ -115,16 +109,30 @@ export function mergeCatalogs(
         return resourceTemplates()
       },
     },
-    counts: countsOf(states),
+    counts: {
+      get prompts() {
+        return selector ? prompts().items.length : counts.prompts
+      },
+      resources: counts.resources,
+    },
     toolsFor: toolLists(listed),
     memberTools: tools.items,
     shownTools: shownOnce(toolLists(searched)('models'), byServer),
     added,
     signIns: signIns.byName,
     states: all,
+    faults: () => [...(one?.faults ?? []), ...(onePrompts()?.faults ?? [])],
     leftOut,
     byServer,
   }
+}
+
+/** The members that are offered by an argument, and the others. */
+function partsOf({ kind, group }: ResolvedScope, states: readonly MemberState[]) {
+  const { selector } = group
+  const selected = states.filter(({ member }) => member.selectedBy !== undefined)
+  if (kind !== 'group' || !selector || selected.length === 0) return { ordinary: states, selected: [] }
+  return { ordinary: states.filter(({ member }) => member.selectedBy === undefined), selected, selector }
 }
 
 function once<T>(make: () => T): () => T {
@@ -147,7 +155,7 @@ function countsOf(states: readonly MemberState[]): MergedCatalog['counts'] {
 function shownOnce(items: readonly ListItem[], byServer: MergedCatalog['byServer']): MergedCatalog['shownTools'] {
   let shown: readonly ScopeTool[] | undefined
   const show = (item: ListItem): ScopeTool => ({
-    ...{ name: item.key, server: byServer.get(item.serverId)?.member.alias ?? '' },
+    ...{ name: item.key, server: item.argument ?? byServer.get(item.serverId)?.member.alias ?? '' },
     definition: () => itemJson(item),
   })
   return () => {
@@ -159,14 +167,6 @@ function shownOnce(items: readonly ListItem[], byServer: MergedCatalog['byServer
 interface Named {
   readonly targets: Map<string, Target>
   readonly items: ListItem[]
-}
-
-interface Candidate extends Nameable {
-  readonly state: MemberState
-  readonly item: CatalogItem
-  /** Members that replace the upstream's in the list. */
-  readonly changes: JsonObject
-  readonly target: Target
 }
 
 /** One shared object, since most of thousands of items have no changes. */
@@ -189,7 +189,7 @@ function named(candidates: readonly Candidate[], names: readonly string[], showi
     const { state, item, changes, target } = candidate
     targets.set(name, target)
     // A definition that nobody has approved must not reach a model either.
-    if (!state.listed || target.blocked) return
+    if (!(candidate.listed ?? state.listed) || target.blocked) return
     const shown = name === item.key ? changes : { ...changes, name }
     items.push(new ListItem(name, state.member.server.id, item, shown, shapeOf(candidate, showing)))
   })
@@ -197,7 +197,11 @@ function named(candidates: readonly Candidate[], names: readonly string[], showi
 }
 
 /** Returns the changes of the item's JSON beside those of single members; mostly undefined. */
-function shapeOf({ state, item, target: { rules } }: Candidate, { uris, shownUri, without }: Showing) {
+function shapeOf(
+  { state, item, target: { rules }, argument, without: unlike = '' }: Candidate,
+  { uris, shownUri, without: shortened }: Showing,
+) {
+  const without = shortened || unlike
   const { server } = state.member
   const serverId = server.id
   const outputs = outputSchemasOf(server)
@@ -205,10 +209,11 @@ function shapeOf({ state, item, target: { rules } }: Candidate, { uris, shownUri
   const mayMap = item.uiUris && (uris().keepsSchemes || uris().mayMap(serverId))
   const mapped = mayMap ? (item.uiUris ?? []).map(uri => [uri, shownUri()(serverId, uri)]) : []
   const moved = mapped.some(([uri, shown]) => uri !== shown)
-  if (without === '' && !moved && !rules && !isShaped) return undefined
+  if (without === '' && !moved && !rules && !isShaped && !argument) return undefined
   return {
     without: isShaped && outputs === 'off' ? 'outputSchema' : without,
     ...(rules ? { rules } : {}),
+    ...(argument ? { argument } : {}),
     ...(isShaped && outputs === 'loose' ? { loose: true as const } : {}),
     ...(moved ? { uiUris: Object.fromEntries(mapped) } : {}),
   }

@@ -1,5 +1,7 @@
 import { LIMITS } from '../../config/limits.ts'
-import type { MergedCatalog, Target } from './merge.ts'
+import type { MergedCatalog } from './merge.ts'
+import type { Target } from './scope-types.ts'
+import { everyTarget } from './selector.ts'
 
 /** Time for which a name that was exposed before a change still resolves to its item. */
 const OLD_NAME_MS = 10 * 60_000
@@ -32,7 +34,7 @@ export class OldNames {
   find(kind: NamedKind, name: string, now: NamedLists): Target | undefined {
     const old = this.#old[kind].get(name)
     if (!old || old.until <= this.#now()) return undefined
-    for (const target of now[kind].values())
+    for (const [, target] of everyTarget(now[kind]))
       if (target.member.server.id === old.serverId && target.original === old.original) return target
     return undefined
   }
@@ -41,8 +43,9 @@ export class OldNames {
     const clock = this.#now()
     const old = this.#old[kind]
     for (const [name, { until }] of old) if (until <= clock) old.delete(name)
-    for (const [name, { member, original }] of before[kind]) {
-      if (now[kind].has(name)) continue
+    for (const [name, { member, original, choice }] of before[kind]) {
+      // A name that stood for several members is the name of none of them.
+      if (choice || now[kind].has(name)) continue
       // Inserted last even if it was present: the oldest are dropped first.
       old.delete(name)
       old.set(name, { serverId: member.server.id, original, until: clock + OLD_NAME_MS })

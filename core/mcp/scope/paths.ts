@@ -1,8 +1,8 @@
 import { HubError } from '../../contract/errors.ts'
-import type { GroupResolver, ResolvedGroup } from '../../contract/points.ts'
 import type { Credential, GrantTarget, ServerRecord, UserActor } from '../../contract/records.ts'
 import type { Era } from '../../domain/era.ts'
 import { bothNames } from '../../domain/tools/tool-shape.ts'
+import type { GroupResolver, ResolvedGroup } from '../../features/group-names.ts'
 import { normalForm } from '../../transport-kit/normal-form.ts'
 import { aliases } from './naming.ts'
 import type { HeadersFor } from './passed-headers.ts'
@@ -141,7 +141,10 @@ export function toResolvedScope({ kind, group, servers }: ResolvedGroup, headers
       serverId: server.id,
       serverName: server.name,
       ...(choice?.alias === undefined ? {} : { alias: choice.alias }),
-      former: choice?.formerPrefix === undefined ? {} : { formerPrefix: choice.formerPrefix },
+      former: {
+        ...(choice?.formerPrefix === undefined ? {} : { formerPrefix: choice.formerPrefix }),
+        ...(choice?.selectedBy === undefined ? {} : { selectedBy: choice.selectedBy }),
+      },
       tools: choice?.tools ?? ('all' as const),
       prompts: bothNames(server.prompts, choice?.prompts),
       resources: bothNames(server.resources, choice?.resources),

@@ -1,6 +1,9 @@
 import type { ServerCatalog, ToolDefinition, Upstreams } from '../../connections/api.ts'
 import type { GroupRecord, MemberTool, ServerRecord } from '../../contract/records.ts'
 import { asksCallers, type Side } from '../../domain/session-scope.ts'
+import type { CatalogItem } from '../../domain/tools/catalog-item.ts'
+import type { TaskSupport } from '../../domain/tools/task-support.ts'
+import type { ArgumentRules } from '../../domain/tools/tool-shape.ts'
 
 /** One upstream as a member of a scope, with what the scope's owner selected of it. */
 export interface ScopeMember {
@@ -12,8 +15,39 @@ export interface ScopeMember {
   readonly resources: 'all' | readonly string[]
   /** See `GroupMember`. */
   readonly formerPrefix?: string
+  readonly selectedBy?: string
   /** Lower-case names of the caller's headers that are forwarded to this server; mostly none. */
   readonly passedHeaders: readonly string[]
+}
+
+/** The upstream item that an exposed name stands for. */
+export interface Target {
+  readonly member: ScopeMember
+  /** The upstream's name for it. */
+  readonly original: string
+  /** Rules for the arguments; mostly absent. */
+  readonly rules?: ArgumentRules
+  /** Pinned arguments that contain variables of the server; mostly absent. */
+  readonly variablesIn?: readonly string[]
+  /** Its definition changed, and its owner has not approved the change yet. */
+  readonly blocked?: true
+  /** Present where a call of it can become a task. */
+  readonly task?: TaskSupport
+  /** The item as the upstream lists it; present for items that are listed by name. */
+  readonly item?: CatalogItem
+  /** Present where an argument chooses the member: this is then one of the choices, and never called itself. */
+  readonly choice?: Choice
+  /** Present for one of the choices of an argument. */
+  readonly chosen?: { readonly argument: string; readonly value: string }
+}
+
+/** The items of several members, of which an argument chooses one. */
+export interface Choice {
+  readonly argument: string
+  /** By value; members that are not listed now are there too. */
+  readonly targets: ReadonlyMap<string, Target>
+  /** The value that applies where the caller gives none. */
+  readonly default?: string
 }
 
 /** A member of a scope, and one of its items by the upstream's name. */

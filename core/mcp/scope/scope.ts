@@ -11,10 +11,11 @@ import { isToolOn, overrideOf } from '../../domain/tools/tool-shape.ts'
 import { chosenTools } from './chosen.ts'
 import { findFormerName } from './former-names.ts'
 import type { ListItem } from './list-item.ts'
-import { type MergedCatalog, mergeCatalogs, type Target } from './merge.ts'
+import { type MergedCatalog, mergeCatalogs } from './merge.ts'
 import type { OfflineGracePeriod } from './offline-grace.ts'
 import { OldNames } from './old-names.ts'
-import { listsFor, type MemberState, type ResolvedScope } from './scope-types.ts'
+import { listsFor, type MemberState, type ResolvedScope, type Target } from './scope-types.ts'
+import type { ItemForms } from './selector.ts'
 import { pageFor } from './sign-ins.ts'
 import { type AddedTools, NO_ADDED_TOOLS, type ToolSets } from './tool-sets.ts'
 import { unseenPrompt, unseenTool } from './unseen.ts'
@@ -31,6 +32,7 @@ export interface ScopeParts {
   readonly upstreams: Upstreams
   readonly offlineGrace: OfflineGracePeriod
   readonly toolSets: ToolSets
+  readonly itemForms: ItemForms
   readonly now: () => number
 }
 
@@ -120,6 +122,12 @@ export class Scope {
     return this.#parts.upstreams.awaitLegacySides(this.#serverIds)?.then(() => this.touch())
   }
 
+  /** True for a server that a call reaches now, or starts. */
+  isReachable(serverId: string): boolean {
+    const { state, reason } = this.#parts.upstreams.status(serverId)
+    return state === 'online' || reason?.code === 'idle'
+  }
+
   has(serverId: string): boolean {
     return this.#serverIds.has(serverId)
   }
@@ -148,18 +156,18 @@ export class Scope {
 
   get catalog(): MergedCatalog {
     if (this.#catalog && !this.#dirty) return this.#catalog
-    const { upstreams, offlineGrace } = this.#parts
+    const { upstreams } = this.#parts
     const states = this.#resolved.members.map(member => {
       const { server } = member
       const { side } = this.face(server.id)
       const signInAt = this.#signInAt(server)
       return {
         ...{ member, signInAt, ...listsFor(upstreams, server, this.actor.userId, side) },
-        listed: server.enabled && signInAt === undefined && offlineGrace.listed(server.id),
+        listed: server.enabled && signInAt === undefined && this.#isListed(server.id),
       }
     })
     const before = this.#catalog
-    this.#catalog = mergeCatalogs(this.#resolved, states, this.#addedTools())
+    this.#catalog = mergeCatalogs(this.#resolved, states, this.#addedTools(), this.#parts.itemForms)
     this.#dirty = false
     this.#views.clear()
     this.#varied = states.map(({ member }) => member.server.id).filter(id => this.face(id).tools.length > 0)
@@ -167,6 +175,12 @@ export class Scope {
     this.#announced ??= this.#catalog.lists
     if (before) this.#oldNames.keep(before, this.#catalog)
     return this.#catalog
+  }
+
+  #isListed(serverId: string): boolean {
+    const { offlineGrace, upstreams } = this.#parts
+    if (offlineGrace.listed(serverId)) return true
+    return upstreams.status(serverId, undefined, this.actor.userId).state === 'online'
   }
 
   /** Undefined outside of a client's path: there the owner's lists are shown. */
@@ -205,7 +219,7 @@ export class Scope {
       return tools && state.catalog ? { ...state, catalog: { ...state.catalog, tools } } : state
     })
     const same = states.every((state, index) => state === catalog.states[index])
-    const view = same ? catalog : mergeCatalogs(this.#resolved, states, catalog.added)
+    const view = same ? catalog : mergeCatalogs(this.#resolved, states, catalog.added, this.#parts.itemForms)
     this.#views.set(form, { stamp, catalog: view })
     return view
   }

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
-import type { ScopeInfo, ScopeMemberInfo, ToolSet } from '../../contract/points.ts'
 import type { UserActor } from '../../contract/records.ts'
 import { type CatalogItem, catalogItem } from '../../domain/tools/catalog-item.ts'
+import type { ScopeInfo, ScopeMemberInfo, ToolSet } from '../../features/tools.ts'
 import type { ResolvedScope } from './scope-types.ts'
 
 /** The tools that plugins add to one scope. */

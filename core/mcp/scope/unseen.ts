@@ -1,7 +1,6 @@
 import { visibleName } from '../../domain/text/visible-text.ts'
 import { isToolOn, overrideOf, pinsWithVariables } from '../../domain/tools/tool-shape.ts'
-import type { Target } from './merge.ts'
-import type { MemberState, ResolvedScope } from './scope-types.ts'
+import type { MemberState, ResolvedScope, Target } from './scope-types.ts'
 
 /** The server of a path of one server, whose lists were never seen: any name may exist there. */
 function unseen({ kind }: ResolvedScope, [state, ...others]: readonly MemberState[]): MemberState | undefined {

@@ -25,14 +25,21 @@ export function checkDefinition(definition: Definition, isBundled = false): void
   wanted('migrations', Object.keys(migrations), NAMES.migrations)
   wanted('errors', Object.keys(errors), new RegExp(isBundled ? '^[a-z][a-z0-9_]{2,64}$' : `^${word}_[a-z0-9_]{1,64}$`))
   wanted('claims', definition.claims ?? [], isBundled ? /^\/[^*]*\*?$/ : /^(?!)/)
+  wanted('unavailable', definition.unavailable ? [definition.unavailable.code] : [], isBundled ? /./ : /^(?!)/)
   wanted('systemSettings', definition.systemSettings ?? [], isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
-  wanted('programs', Object.keys(definition.programs ?? {}), isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
+  wantedOfServers(definition, isBundled)
   wanted('events', Object.keys(events), new RegExp(`^${word}\\.[a-z0-9_]{1,64}$`))
   wanted('variables', Object.keys(definition.variables ?? {}), new RegExp(`^${word.toUpperCase()}_[A-Z0-9_]{1,64}$`))
   checkWords(definition.words)
   for (const [limit, value] of Object.entries(limits))
     if (!Number.isSafeInteger(value) || value < 0) throw new Error(`its limit "${limit}" is no whole number`)
   checkErrors(errors)
+}
+
+/** Members of servers are known while their plugin does not run, as bundled plugins are alone. */
+function wantedOfServers({ programs = {}, serverFields = {} }: Definition, isBundled: boolean): void {
+  wanted('programs', Object.keys(programs), isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
+  wanted('serverFields', Object.keys(serverFields), isBundled ? /^[a-z][a-z0-9-]{0,63}$/ : /^(?!)/)
 }
 
 function checkErrors(errors: NonNullable<Definition['errors']>): void {

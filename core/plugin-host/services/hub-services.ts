@@ -15,9 +15,9 @@ import type {
 } from '../../contract/hub-services.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { Planning } from '../../contract/plans.ts'
-import type { ServerTemplates } from '../../contract/points.ts'
 import type { Actor, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
 import type { AddressRights } from '../../domain/address.ts'
+import type { ServerTemplates } from '../../features/templates.ts'
 import { type ServerViewDeps, serverView } from '../../http/routes/views.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
 import type { Outcome } from '../../mcp/call/exchange.ts'
@@ -31,7 +31,7 @@ import { fromWireError } from '../../transport-kit/wire-error.ts'
 
 /** The parts of the hub that plugins act on, each in the rights of an actor. */
 export interface HubParts {
-  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'audit'>
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'shares' | 'audit'>
   /** Undefined until the hub has begun, which is after the plugins. */
   upstreams(): (Pick<Upstreams, 'settled' | 'restart' | 'credentials'> & ServerViewDeps['upstreams']) | undefined
   templates(): ServerTemplates | undefined
@@ -58,7 +58,7 @@ export function pluginServers({ registry, upstreams, templates }: HubParts, plug
   const note = noteFor(registry, plugin, 'server')
   return {
     list: actor => servers.list(actor, { scope: 'mine' }),
-    find: (actor, ref, right = 'see') => servers.resolve(actor, ref, right),
+    find: (actor, ref, right = 'see') => servers.resolve(actor, ref, right === 'edit' ? 'change' : 'use'),
     async create(actor, body, { template, audit } = {}) {
       return note(actor, 'create', await servers.create(actor, body, { template }), audit)
     },
@@ -79,7 +79,7 @@ export function pluginServers({ registry, upstreams, templates }: HubParts, plug
       ),
     patch: async (actor, ref, patch) => note(actor, 'update', await servers.patch(actor, ref, patch)),
     async remove(actor, ref) {
-      const found = await servers.resolve(actor, ref, 'edit')
+      const found = await servers.resolve(actor, ref, 'owner')
       await servers.remove(actor, `${found.ownerName}~${found.name}`)
       note(actor, 'delete', found)
     },
@@ -92,11 +92,11 @@ export function pluginGroups({ registry }: HubParts, plugin: ServedPlugin): Plug
   const note = noteFor(registry, plugin, 'group')
   return {
     list: actor => groups.list(actor, { scope: 'mine' }),
-    find: (actor, ref) => groups.resolve(actor, ref, 'see'),
+    find: (actor, ref) => groups.resolve(actor, ref, 'use'),
     create: async (actor, body) => note(actor, 'create', await groups.create(actor, body)),
     patch: async (actor, ref, patch) => note(actor, 'update', await groups.patch(actor, ref, patch)),
     async remove(actor, ref) {
-      const found = await groups.resolve(actor, ref, 'edit')
+      const found = await groups.resolve(actor, ref, 'owner')
       await groups.remove(actor, `${found.ownerName}~${found.name}`)
       note(actor, 'delete', found)
     },
@@ -153,7 +153,7 @@ export function pluginPeople({ registry: { users, keys } }: HubParts): PluginPeo
       return found && personOf(found)
     },
     byName: async (actor, name) => personOf(await users.byName(actor, name)),
-    keyLabel: async (actor, keyId) => (await keys.list(actor)).find(({ id }) => id === keyId)?.label,
+    keys: async actor => (await keys.list(actor)).map(({ id, label }) => ({ id, label })),
     async actor(userId): Promise<UserActor | undefined> {
       const found = await users.byId(userId)
       if (!found || found.disabled) return undefined
@@ -167,14 +167,14 @@ export function pluginStates({ registry, upstreams }: HubParts): PluginStates {
   const { servers } = registry
   return {
     async of(actor, ref, waitMs = 0): Promise<StateInfo> {
-      const record = await servers.resolve(actor, ref, 'see')
+      const record = await servers.resolve(actor, ref, 'use')
       const running = begun(upstreams())
       if (waitMs > 0) await running.settled(record.id, Math.min(waitMs, 60_000))
       const { state, reason } = running.status(record.id, record)
       return { state, ...(reason ? { reason: { code: reason.code, message: reason.message } } : {}) }
     },
     async restart(actor, ref) {
-      const record = await servers.resolve(actor, ref, 'edit')
+      const record = await servers.resolve(actor, ref, 'change')
       const qualified = `${record.ownerName}~${record.name}`
       if (!record.enabled) throw new HubError('server_offline', `Cannot restart "${record.name}": it is switched off`)
       // The save checks whether its owner may still run it.
@@ -238,9 +238,9 @@ function resultOf(outcome: Outcome): JsonObject {
 export function fetchFor({ registry, addresses, instanceId }: HubParts, { signal }: ServedPlugin) {
   const of = (role: Role): GuardedFetch => createGuardedFetch({ rights: addresses(role), instanceId, signal })
   const fetches: Readonly<Record<Role, GuardedFetch>> = { admin: of('admin'), user: of('user') }
-  return (userId: string, as?: 'user'): GuardedFetch =>
+  return (userId: string | undefined, as?: 'user'): GuardedFetch =>
     async (url, request) => {
-      const role = await roleOf(registry, userId)
+      const role = userId === undefined ? 'user' : await roleOf(registry, userId)
       return fetches[as ?? role](url, request)
     }
 }

@@ -42,14 +42,14 @@ export function openRoute(route: AnyRoute): OpenRoute {
     const schema = route[part]
     if (schema) schemas[part] = writtenSchema(schema, `${where}: its "${part}"`)
   }
-  const answers = Object.entries(route.answers).map(([status, { description, schema, of, example }]) => {
+  const answers = Object.entries(route.answers).map(([status, { description, schema, of, example, contentType }]) => {
     const written = schema ? { schema: writtenSchema(schema, `${where}: its answer ${status}`, 'output') } : {}
-    const record = of === undefined ? {} : { of }
+    const record = { ...(of === undefined ? {} : { of }), ...(contentType === undefined ? {} : { contentType }) }
     return [status, { description, ...written, ...record, ...(example === undefined ? {} : { example }) }]
   })
-  const { method, path, access, summary, bodyLimit, rawBody, timeoutMs, audit } = route
+  const { method, path, access, summary, reads, bodyLimit, rawBody, timeoutMs, audit } = route
   const { whole, ownCredential, ownLimit, anyQuery, tag } = route
-  const options = { bodyLimit, rawBody, timeoutMs, audit, whole, ownCredential, ownLimit, anyQuery, tag }
+  const options = { reads, bodyLimit, rawBody, timeoutMs, audit, whole, ownCredential, ownLimit, anyQuery, tag }
   const given = Object.entries(options).filter(([, value]) => value !== undefined)
   return {
     ...(route.tooLarge ? { tooLarge: route.tooLarge } : {}),

@@ -1,6 +1,7 @@
 import type { Actor, GroupMember, GroupRecord } from '../../contract/records.ts'
 import { formatRef } from '../../domain/names.ts'
-import { canSee, type Owned } from '../../domain/ownership.ts'
+import { roleFor, type SharedRoles, type Thing } from '../../domain/ownership.ts'
+import type { GroupInstructions, GroupSelector } from '../../features/groups.ts'
 import type { GroupMemberTable, GroupTable } from '../../store/tables.ts'
 import type { Reader, Writer } from '../../store/transact.ts'
 import type { GroupHead } from '../api.ts'
@@ -59,14 +60,37 @@ export function selectMembers(db: Reader) {
 }
 
 /** The ownership of a member's server, for checking rights. */
-export function serverOf(member: MemberRow): Owned {
+export function serverOf(member: MemberRow): Thing {
   const ownerDisabled = member.owner_disabled === 1
-  return { ownerId: member.server_owner_id, visibility: member.server_visibility, ownerDisabled }
+  return {
+    ...{ id: member.server_id, ownerId: member.server_owner_id },
+    ...{ visibility: member.server_visibility, ownerDisabled },
+  }
 }
 
 /** The group as visible to this actor: members whose servers it may not see are left out. */
-export function groupRecord(row: GroupRow, members: readonly MemberRow[], actor: Actor): GroupRecord {
-  return { ...groupHead(row), members: members.filter(member => canSee(actor, serverOf(member))).map(groupMember) }
+export function groupRecord(
+  row: GroupRow,
+  members: readonly MemberRow[],
+  actor: Actor,
+  shares: SharedRoles,
+): GroupRecord {
+  const head = groupHead(row)
+  const brings = actor.kind === 'user' && bringsMembers(head, actor.userId, shares)
+  const seen = members.filter(member => {
+    const server = serverOf(member)
+    return roleFor(actor, server, shares) !== undefined || (brings && server.ownerId === head.ownerId)
+  })
+  return { ...head, members: seen.map(groupMember) }
+}
+
+/** True when a group is shared with a user, who may use servers of its owner through it. */
+export function bringsMembers(
+  { id, ownerId, ownerDisabled }: Pick<GroupHead, 'id' | 'ownerId' | 'ownerDisabled'>,
+  userId: string,
+  shares: SharedRoles,
+): boolean {
+  return userId !== ownerId && ownerDisabled !== true && shares.sharedRole(userId, id) !== undefined
 }
 
 /** The group without its members. */
@@ -80,11 +104,25 @@ export function groupHead(row: GroupRow): GroupHead {
     visibility: row.visibility,
     naming: row.naming,
     ...(row.result_limit_bytes === null ? {} : { resultLimitBytes: row.result_limit_bytes }),
+    ...ownTexts(row),
     ...(row.owner_disabled === 1 ? { ownerDisabled: true } : {}),
     origin: row.origin,
     revision: row.revision,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+  }
+}
+
+/** The fields that are stored as JSON. */
+export function ownTexts({
+  instructions,
+  tags,
+  selector,
+}: GroupRow): Pick<GroupRecord, 'instructions' | 'tags' | 'selector'> {
+  return {
+    ...(instructions === null ? {} : { instructions: JSON.parse(instructions) as GroupInstructions }),
+    ...(tags === null ? {} : { tags: JSON.parse(tags) as string[] }),
+    ...(selector === null ? {} : { selector: JSON.parse(selector) as GroupSelector }),
   }
 }
 
@@ -98,6 +136,7 @@ function groupMember(row: MemberRow): GroupMember {
     prompts: JSON.parse(row.prompts) as GroupMember['prompts'],
     resources: JSON.parse(row.resources) as GroupMember['resources'],
     ...(row.former_prefix === null ? {} : { formerPrefix: row.former_prefix }),
+    ...(row.selected_by === null ? {} : { selectedBy: row.selected_by }),
   }
 }
 
@@ -149,6 +188,6 @@ export function membersOf(db: Reader, groupId: string): Promise<MemberRow[]> {
 
 /** The columns that a member keeps when the group is written again. */
 export function asNewMember(row: MemberRow): NewMember {
-  const { server_id, alias, tools, prompts, resources } = row
-  return { server_id, alias, tools, prompts, resources }
+  const { server_id, alias, tools, prompts, resources, selected_by } = row
+  return { server_id, alias, tools, prompts, resources, selected_by }
 }

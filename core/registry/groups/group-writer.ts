@@ -4,8 +4,11 @@ import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Actor } from '../../contract/records.ts'
 import { groupBodyOf, type ParsedGroupBody } from '../../domain/group-body.ts'
+import type { SelectorInput } from '../../domain/groups/selector.ts'
 import { canonical } from '../../domain/json/canonical-json.ts'
 import { formatRef, nameKey, quoteName } from '../../domain/names.ts'
+import type { SharedRoles } from '../../domain/ownership.ts'
+import type { GroupSelector } from '../../features/groups.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
 import type { GroupTable } from '../../store/tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
@@ -16,7 +19,10 @@ import { chooseOwner, type Owner } from '../owners.ts'
 import type { RecordKinds } from '../record-kinds.ts'
 import { ownerName } from '../rows.ts'
 import { selectServers } from '../server-rows.ts'
+import { dropOwnShare } from '../share-map.ts'
 import { withinStoredBytes } from '../stored-bytes.ts'
+import { refuseColleague } from './colleague-members.ts'
+import { checkSelected } from './draft-group.ts'
 import { FILE_OWNERS, groupOwnerInFile } from './file-groups.ts'
 import { emitGroupEvent } from './group-events.ts'
 import { findMembers, refuseLargeSelections } from './group-members.ts'
@@ -70,8 +76,9 @@ export class GroupWriter {
     return this.#write(parsed.name, async (trx, after) => {
       const owner = await chooseOwner(trx, actor, parsed.owner, undefined)
       await checkGroupQuota(trx, owner)
-      const members = withPrefixes(await findMembers(trx, owner, parsed.members), parsed, formerPrefixes)
+      const members = withPrefixes(await findMembers(trx, owner, parsed, this.#deps), parsed, formerPrefixes)
       refuseLargeSelections(members)
+      await checkSelected(this.#deps, trx, owner, parsed, members)
       await withinStoredBytes(trx, owner, async () => {
         await trx
           .insertInto('server_group')
@@ -86,19 +93,24 @@ export class GroupWriter {
       })
       const { row, members: rows } = await written(trx, id)
       after(() => emitGroupEvent(this.#deps, 'group.created', row))
-      return asWritten(trx, actor, groupRecord(row, rows, actor))
+      return this.#asWritten(trx, actor, { row, members: rows })
     })
   }
 
   /** Undefined when the row has changed since it was read. */
   async save(actor: Actor, known: KnownGroup, change: GroupChange): Promise<WrittenGroup | undefined> {
     const { row } = known
+    await refuseColleague(this.#deps, actor, known, change)
     if (change.members) refuseLargeSelections(change.members)
     // Writing the members again, even unchanged ones, clears the list of lost members.
     const noted = change.members !== undefined && (await this.#lost(row.id)).length > 0
     if (!noted && !differs(known, change)) {
-      return read(this.#deps.store, db => asWritten(db, actor, groupRecord(row, known.members, actor)))
+      return read(this.#deps.store, db => this.#asWritten(db, actor, known))
     }
+    const { members: wanted } = change
+    // A group whose servers have become unlike can still be changed elsewhere.
+    if (wanted && selects(known, change.body, wanted))
+      await read(this.#deps.store, db => checkSelected(this.#deps, db, change.owner, change.body, wanted))
     if (row.origin === 'file') await this.#writeFile(known, change)
     return this.#write(change.body.name, async (trx, after) => {
       if (change.owner.id !== row.owner_id) await checkGroupQuota(trx, change.owner)
@@ -114,6 +126,8 @@ export class GroupWriter {
           .executeTakeFirst()
         if (Number(numUpdatedRows) === 0) return false
         if (change.members) await writeMembers(trx, row.id, change.members)
+        if (change.owner.id !== row.owner_id)
+          await dropOwnShare(this.#deps.shares, trx, after, { kind: 'group', id: row.id, ownerId: change.owner.id })
         return true
       })
       if (!saved) return undefined
@@ -125,8 +139,13 @@ export class GroupWriter {
         if (lost) emitGroupEvent(this.#deps, 'group.removed', row, 'owner')
         emitGroupEvent(this.#deps, 'group.updated', now, seen)
       })
-      return asWritten(trx, actor, groupRecord(now, members, actor))
+      return this.#asWritten(trx, actor, { row: now, members })
     })
+  }
+
+  #asWritten(db: Reader, actor: Actor, { row, members }: KnownGroup): Promise<WrittenGroup> {
+    const { shares } = this.#deps
+    return asWritten(db, actor, groupRecord(row, members, actor, shares), shares)
   }
 
   #lost(groupId: string): Promise<string[]> {
@@ -141,7 +160,10 @@ export class GroupWriter {
       const gone = await trx.deleteFrom('server_group').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('group', ref)
       await trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', '=', row.id).execute()
-      after(() => emitGroupEvent(this.#deps, 'group.removed', row))
+      after(() => {
+        this.#deps.shares.forgetThing(row.id)
+        emitGroupEvent(this.#deps, 'group.removed', row)
+      })
     })
   }
 
@@ -154,7 +176,7 @@ export class GroupWriter {
       const duplicates = await selectGroups(db).where('server_group.name_key', '=', nameKey(change.body.name)).execute()
       if (duplicates.some(duplicate => duplicate.owner_id === row.owner_id && duplicate.id !== row.id))
         throw nameTaken(change.body.name)
-      return fileBody(db, row, change)
+      return fileBody(db, row, change.members ?? members.map(asNewMember), change.body, this.#deps.shares)
     })
     // Unchanged members stay as in the file, which may have more than the store understood.
     const { members: changed, ...rest } = body
@@ -186,7 +208,8 @@ export class GroupWriter {
 /** The columns of a group that come from its body. */
 export function groupColumns(
   body: ParsedGroupBody,
-): Pick<GroupTable, 'name' | 'name_key' | 'description' | 'visibility' | 'naming' | 'result_limit_bytes'> {
+): Omit<GroupTable, 'id' | 'owner_id' | 'origin' | 'revision' | 'created_at' | 'updated_at'> {
+  const { instructions, tags, selector } = body
   return {
     name: body.name,
     name_key: nameKey(body.name),
@@ -194,6 +217,17 @@ export function groupColumns(
     visibility: body.visibility,
     naming: body.naming,
     result_limit_bytes: body.resultLimitBytes ?? null,
+    instructions: instructions ? JSON.stringify(instructions) : null,
+    tags: tags ? JSON.stringify(tags) : null,
+    selector: selector ? JSON.stringify(selectorOf(selector)) : null,
+  }
+}
+
+function selectorOf({ argument, description, default: preset }: SelectorInput): GroupSelector {
+  return {
+    argument,
+    ...(description === undefined ? {} : { description }),
+    ...(preset === undefined ? {} : { default: preset }),
   }
 }
 
@@ -208,18 +242,29 @@ export function differs({ row, members }: KnownGroup, change: GroupChange): bool
   )
 }
 
+/** True when the change is one of what the selector offers. */
+function selects({ row, members }: KnownGroup, body: ParsedGroupBody, wanted: readonly NewMember[]): boolean {
+  const chosen = (of: readonly NewMember[]) => canonicalMembers(of.filter(({ selected_by }) => selected_by !== null))
+  return groupColumns(body).selector !== row.selector || chosen(members.map(asNewMember)) !== chosen(wanted)
+}
+
 function canonicalMembers(members: readonly NewMember[]): string {
   return canonical(members.map(member => ({ ...member })))
 }
 
 /** The body for the settings file: servers of the group's owner by their plain names. */
-async function fileBody(db: Reader, row: GroupRow, change: GroupChange): Promise<JsonObject> {
-  const members = change.members ?? []
+async function fileBody(
+  db: Reader,
+  row: GroupRow,
+  members: readonly NewMember[],
+  body: ParsedGroupBody,
+  shares: SharedRoles,
+): Promise<JsonObject> {
   const ids = members.map(member => member.server_id)
   const servers = ids.length === 0 ? [] : await selectServers(db).where('server.id', 'in', ids).execute()
   const byId = new Map(servers.map(server => [server.id, server]))
   const record = groupRecord(
-    { ...row, ...groupColumns(change.body) },
+    { ...row, ...groupColumns(body) },
     members.flatMap((member, position) => {
       const server = byId.get(member.server_id)
       if (!server) return []
@@ -239,6 +284,7 @@ async function fileBody(db: Reader, row: GroupRow, change: GroupChange): Promise
       ]
     }),
     { kind: 'system', purpose: 'settings file' },
+    shares,
   )
   return groupBodyOf({
     ...record,

@@ -4,7 +4,7 @@ import type { Actor, GroupRecord } from '../../contract/records.ts'
 import { groupBodyOf, type ParsedGroupBody, parseGroupBody, parseMemberBody } from '../../domain/group-body.ts'
 import { mergePatch } from '../../domain/json/merge-patch.ts'
 import { nameKey } from '../../domain/names.ts'
-import { canSee, canUse } from '../../domain/ownership.ts'
+import { canUse, roleFor } from '../../domain/ownership.ts'
 import { type Reader, read } from '../../store/transact.ts'
 import { checkRevision, chooseRow, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type {
@@ -18,10 +18,11 @@ import type {
   WriteOptions,
   WrittenGroup,
 } from '../api.ts'
-import { type RegistryDeps, timestamp } from '../context.ts'
+import type { RegistryDeps } from '../context.ts'
 import { listedRows } from '../listed-rows.ts'
 import { chooseOwner, fileOwner, rowOwner } from '../owners.ts'
 import { serverRowsByKey } from '../server-rows.ts'
+import { memberView } from './colleague-members.ts'
 import { draftGroup } from './draft-group.ts'
 import { findMembers, lookUpMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
 import {
@@ -34,12 +35,14 @@ import {
   knownById,
   membersOf,
   type NewMember,
+  ownTexts,
   rowsByFormerPath,
   selectGroups,
   serverOf,
 } from './group-rows.ts'
 import { type GroupChange, GroupWriter, withPrefixes } from './group-writer.ts'
 import { lostMembers } from './lost-members.ts'
+import { reselected } from './selected-members.ts'
 import { usableMembers } from './usable-members.ts'
 
 /** Groups in the store. */
@@ -54,18 +57,22 @@ export class Groups implements GroupRegistry {
 
   async list(actor: Actor, query: ListQuery): Promise<readonly GroupHead[]> {
     const text = (row: GroupRow) => `${row.name}\n${row.description ?? ''}`
-    const source = { store: this.#deps.store, table: 'server_group', rowsOf: groupRowsByIds, text } as const
+    const tags = (row: GroupRow) => ownTexts(row).tags
+    const { store, shares } = this.#deps
+    const source = { ...{ store, shares, rowsOf: groupRowsByIds, text, tags }, table: 'server_group' } as const
     return (await listedRows(source, actor, query)).map(groupHead)
   }
 
   async resolve(actor: Actor, ref: Ref, right: Right): Promise<GroupRecord> {
     const { row, members } = await this.#known(actor, ref, right)
-    return groupRecord(row, members, actor)
+    return groupRecord(row, members, actor, this.#deps.shares)
   }
 
   async byId(actor: Actor, id: string): Promise<GroupRecord | undefined> {
     const known = await read(this.#deps.store, db => knownById(db, id))
-    return known && canSee(actor, owned(known.row)) ? groupRecord(known.row, known.members, actor) : undefined
+    return known && roleFor(actor, owned(known.row), this.#deps.shares)
+      ? groupRecord(known.row, known.members, actor, this.#deps.shares)
+      : undefined
   }
 
   async find(actor: Actor, owner: string | undefined, name: string): Promise<GroupRecord | undefined> {
@@ -76,11 +83,11 @@ export class Groups implements GroupRegistry {
       const wanted = (row: GroupRow) =>
         owner === undefined ? row.owner_id === ownerId : row.owner_key === nameKey(owner)
       const found = (of: readonly GroupRow[]) =>
-        of.find(candidate => wanted(candidate) && canSee(actor, owned(candidate)))
+        of.find(candidate => wanted(candidate) && roleFor(actor, owned(candidate), this.#deps.shares) !== undefined)
       const row = found(rows) ?? found(await rowsByFormerPath(db, key))
       return row && { row, members: await membersOf(db, row.id) }
     })
-    return known && groupRecord(known.row, known.members, actor)
+    return known && groupRecord(known.row, known.members, actor, this.#deps.shares)
   }
 
   async create(actor: Actor, body: JsonObject, former: FormerNames = {}): Promise<WrittenGroup> {
@@ -89,7 +96,7 @@ export class Groups implements GroupRegistry {
 
   async draft(actor: Actor, body: JsonObject): Promise<WrittenGroup> {
     const parsed = parseGroupBody(body)
-    return read(this.#deps.store, db => draftGroup(db, actor, parsed, timestamp(this.#deps)))
+    return read(this.#deps.store, db => draftGroup(db, actor, parsed, this.#deps))
   }
 
   async replace(
@@ -99,33 +106,42 @@ export class Groups implements GroupRegistry {
     options: WriteOptions & Pick<FormerNames, 'formerPrefixes'> = {},
   ): Promise<WrittenGroup> {
     const parsed = parseGroupBody(body)
-    return this.#update(actor, ref, options, async (db, { row }) => {
-      const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
-      const members = await findMembers(db, owner, parsed.members)
+    return this.#update(actor, ref, options, async (db, known) => {
+      const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(known.row))
+      const members = await findMembers(db, owner, parsed, memberView(this.#deps, actor, known))
       return { body: parsed, owner, members: withPrefixes(members, parsed, options.formerPrefixes) }
     })
   }
 
   async patch(actor: Actor, ref: Ref, patch: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
-    return this.#update(actor, ref, options, async (db, { row, members }) => {
+    return this.#update(actor, ref, options, async (db, known) => {
+      const { row, members } = known
       // A new owner gets only members that the old one could use: a server that became private may belong to the new
       // owner.
       const taken = Object.hasOwn(patch, 'owner')
-        ? members.filter(member => canUse(row.owner_id, serverOf(member)))
+        ? members.filter(member => canUse(row.owner_id, serverOf(member), this.#deps.shares))
         : members
-      const { members: seen = [], ...base } = groupBodyOf(groupRecord(row, taken, actor))
+      const record = groupRecord(row, taken, actor, this.#deps.shares)
+      const { members: seen = [], ...base } = groupBodyOf(record)
       const parsed = parseGroupBody({ ...mergePatch({ ...base, members: seen }, withMembers(patch)) })
       const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(row))
       // A patch without members keeps all of them, including servers that the sender cannot see.
       const changesMembers =
-        Object.hasOwn(patch, 'members') || Object.hasOwn(patch, 'servers') || owner.id !== row.owner_id
+        ['members', 'servers'].some(field => Object.hasOwn(patch, field)) || owner.id !== row.owner_id
+      const reselects = Object.hasOwn(patch, 'selector')
+      // Without a selector of its own, a patch that takes a member out takes its value out of the selector.
+      const view = { ...memberView(this.#deps, actor, known), addsSelected: reselects }
+      if (!changesMembers && reselects) {
+        const ids = new Set(record.members.map(({ serverId }) => serverId))
+        return { body: parsed, owner, members: await reselected(db, owner, parsed, known, { ...view, seen: ids }) }
+      }
       if (!changesMembers) return { body: parsed, owner }
-      return { body: parsed, owner, members: await findMembers(db, owner, parsed.members) }
+      return { body: parsed, owner, members: await findMembers(db, owner, parsed, view) }
     })
   }
 
   async remove(actor: Actor, ref: Ref, options: WriteOptions & { readonly force?: boolean } = {}): Promise<void> {
-    const { row } = await this.#known(actor, ref, 'edit')
+    const { row } = await this.#known(actor, ref, 'owner')
     checkRevision('group', row, options)
     await this.#writer.remove(row, ref, options.force === true)
   }
@@ -134,7 +150,7 @@ export class Groups implements GroupRegistry {
     const input = parseMemberBody(server, body)
     return this.#update(actor, ref, {}, async (db, known) => {
       const owner = rowOwner(known.row)
-      const found = await lookUpMembers(db, owner, [input])
+      const found = await lookUpMembers(db, owner, { members: [input] }, memberView(this.#deps, actor, known))
       const [member] = found.members
       const [wrong] = found.errors
       // The path names the server here, so the error must not point into the body.
@@ -142,7 +158,8 @@ export class Groups implements GroupRegistry {
       if (!member) throw notFound('server', server)
       const members: NewMember[] = known.members.map(asNewMember)
       const at = members.findIndex(candidate => candidate.server_id === member.server_id)
-      members.splice(at < 0 ? members.length : at, at < 0 ? 0 : 1, member)
+      const selected_by = members[at]?.selected_by ?? null
+      members.splice(at < 0 ? members.length : at, at < 0 ? 0 : 1, { ...member, selected_by })
       refuseTooManyMembers(members.length)
       refuseSharedAlias(members.map(({ alias }) => (alias === null ? {} : { alias })))
       return { body: parsedOf(known.row), owner, members }
@@ -155,7 +172,7 @@ export class Groups implements GroupRegistry {
       const candidates = await serverRowsByKey(db, refKey(server))
       // Only the members are searched: the same name may also be another server of the actor's own.
       const inside = candidates.filter(row => present.has(row.id))
-      const { id } = chooseRow('server', inside, actor, server, 'see')
+      const { id } = chooseRow('server', inside, actor, server, { right: 'use', shares: this.#deps.shares })
       const members = known.members.filter(member => member.server_id !== id).map(asNewMember)
       return { body: parsedOf(known.row), owner: rowOwner(known.row), members }
     })
@@ -165,8 +182,13 @@ export class Groups implements GroupRegistry {
     return read(this.#deps.store, db => lostMembers(db, groupId))
   }
 
-  usableMembers(actor: Actor, group: GroupRecord): Promise<readonly UsableMember[]> {
-    return read(this.#deps.store, db => usableMembers(db, actor, group))
+  usableMembers(
+    actor: Actor,
+    group: GroupRecord,
+    { asShared = false }: { readonly asShared?: boolean } = {},
+  ): Promise<readonly UsableMember[]> {
+    const { shares, store } = this.#deps
+    return read(store, db => usableMembers(db, actor, group, shares, asShared))
   }
 
   publicBody(record: GroupRecord): JsonObject {
@@ -181,7 +203,7 @@ export class Groups implements GroupRegistry {
     make: (db: Reader, known: KnownGroup) => Promise<GroupChange>,
   ): Promise<WrittenGroup> {
     return untilUnchanged('group', ref, async () => {
-      const known = await this.#known(actor, ref, 'edit')
+      const known = await this.#known(actor, ref, 'change')
       checkRevision('group', known.row, options)
       const change = await read(this.#deps.store, db => make(db, known))
       return this.#writer.save(actor, known, change)
@@ -191,7 +213,7 @@ export class Groups implements GroupRegistry {
   async #known(actor: Actor, ref: Ref, right: Right): Promise<KnownGroup> {
     return read(this.#deps.store, async db => {
       const candidates = await selectGroups(db).where('server_group.name_key', '=', refKey(ref)).execute()
-      const row = chooseRow('group', candidates, actor, ref, right)
+      const row = chooseRow('group', candidates, actor, ref, { right, shares: this.#deps.shares })
       return { row, members: await membersOf(db, row.id) }
     })
   }
@@ -204,12 +226,15 @@ function withMembers(patch: JsonObject): JsonObject {
 }
 
 function parsedOf(row: GroupRow): ParsedGroupBody {
+  const { selector, ...texts } = ownTexts(row)
   return {
     name: row.name,
     ...(row.description === null ? {} : { description: row.description }),
     visibility: row.visibility,
     naming: row.naming,
     ...(row.result_limit_bytes === null ? {} : { resultLimitBytes: row.result_limit_bytes }),
+    ...texts,
+    ...(selector ? { selector: { ...selector, members: [] } } : {}),
     members: [],
   }
 }

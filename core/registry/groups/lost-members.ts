@@ -1,5 +1,5 @@
 import { formatRef } from '../../domain/names.ts'
-import { canUse } from '../../domain/ownership.ts'
+import { canUse, type SharedRoles } from '../../domain/ownership.ts'
 import type { Reader, Writer } from '../../store/transact.ts'
 import { ownerName } from '../rows.ts'
 import { selectMembers, serverOf } from './group-rows.ts'
@@ -11,7 +11,11 @@ const ROWS_AT_ONCE = 500
  * Records which groups lose members together with these servers, with the names that the groups' owners see; call it before the
  * servers are deleted. Servers that a group's owner could no longer see are not recorded.
  */
-export async function rememberLostMembers(trx: Writer, serverIds: readonly string[], at: string): Promise<void> {
+export async function rememberLostMembers(
+  trx: Writer,
+  serverIds: readonly string[],
+  { at, shares }: { readonly at: string; readonly shares: SharedRoles },
+): Promise<void> {
   if (serverIds.length === 0) return
   const members = await selectMembers(trx)
     .innerJoin('server_group', 'server_group.id', 'group_member.group_id')
@@ -19,7 +23,7 @@ export async function rememberLostMembers(trx: Writer, serverIds: readonly strin
     .where('group_member.server_id', 'in', [...serverIds])
     .execute()
   const rows = members
-    .filter(member => canUse(member.group_owner_id, serverOf(member)))
+    .filter(member => canUse(member.group_owner_id, serverOf(member), shares))
     .map(member => {
       const own = member.group_owner_id === member.server_owner_id
       const name = own ? member.server_name : formatRef(ownerName(member), member.server_name)

@@ -43,7 +43,7 @@ export interface MovingRecords {
 /** The records of each kind, in the order in which an import makes them, with all reads and writes in the transaction of these parts. */
 export type MovingKinds = (parts: {
   readonly store: Store
-  readonly registry: Pick<Registry, 'servers' | 'groups'>
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'shares'>
 }) => readonly MovingRecords[]
 
 /** True when saving this body would leave the setting unchanged; secrets are not compared. */

@@ -3,6 +3,7 @@ import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonValue } from '../../contract/json.ts'
 import type { Actor, KeyScope } from '../../contract/records.ts'
 import { formatRef, quoteName } from '../../domain/names.ts'
+import type { SharedRoles } from '../../domain/ownership.ts'
 import { wordIn } from '../../domain/spelling/words.ts'
 import type { Reader } from '../../store/transact.ts'
 import { chooseRow, refKey } from '../access.ts'
@@ -37,7 +38,7 @@ export async function readScopes(
   db: Reader,
   actor: Actor,
   scopes: readonly JsonValue[],
-  errors: FieldError[],
+  { errors, shares }: { readonly errors: FieldError[]; readonly shares: SharedRoles },
 ): Promise<KeyScope[]> {
   if (scopes.length < 1 || scopes.length > SCOPES) {
     errors.push({ pointer: '#/scopes', code: 'length', detail: `An access key has 1 to ${SCOPES} scopes` })
@@ -45,14 +46,19 @@ export async function readScopes(
   }
   const found: KeyScope[] = []
   for (const [index, scope] of scopes.entries()) {
-    const read = await readScope(db, actor, scope, `#/scopes/${index}`)
+    const read = await readScope(db, actor, scope, { pointer: `#/scopes/${index}`, shares })
     if (typeof read === 'object' && 'pointer' in read) errors.push(read)
     else found.push(read)
   }
   return found
 }
 
-async function readScope(db: Reader, actor: Actor, scope: JsonValue, pointer: string): Promise<KeyScope | FieldError> {
+async function readScope(
+  db: Reader,
+  actor: Actor,
+  scope: JsonValue,
+  { pointer, shares }: { readonly pointer: string; readonly shares: SharedRoles },
+): Promise<KeyScope | FieldError> {
   if (typeof scope === 'string') {
     const word = wordIn(['api', 'api:read', 'mcp'], scope)
     if (word !== undefined) return word
@@ -69,10 +75,10 @@ async function readScope(db: Reader, actor: Actor, scope: JsonValue, pointer: st
   try {
     if (field === 'server') {
       const rows = await serverRowsByKey(db, refKey(ref))
-      return { serverId: chooseRow('server', rows, actor, ref, 'see').id }
+      return { serverId: chooseRow('server', rows, actor, ref, { right: 'use', shares }).id }
     }
     const rows = await selectGroups(db).where('server_group.name_key', '=', refKey(ref)).execute()
-    return { groupId: chooseRow('group', rows, actor, ref, 'see').id }
+    return { groupId: chooseRow('group', rows, actor, ref, { right: 'use', shares }).id }
   } catch (error) {
     if (!(error instanceof HubError)) throw error
     const code = error.code.endsWith('_ambiguous') ? 'ambiguous' : 'member_not_found'

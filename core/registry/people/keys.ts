@@ -55,7 +55,7 @@ export class Keys implements KeyRegistry {
     const expiresAt = boundedExpiry(actor, this.#expiry(input.expiresAt, errors), errors)
     return write(this.#deps.store, async (trx, after) => {
       const ownerId = await keyOwner(trx, actor, undefined)
-      const scopes = await readScopes(trx, actor, input.scopes, errors)
+      const scopes = await readScopes(trx, actor, input.scopes, { errors, shares: this.#deps.shares })
       if (errors.length > 0) throw validationError(errors, 'The access key cannot be made')
       refuseWiderKey(actor, { ownerId, scopes, expiresAt })
       await checkQuota(trx, ownerId)
@@ -85,7 +85,7 @@ export class Keys implements KeyRegistry {
       if (!owner || !canEdit(actor, { ownerId })) throw new HubError('user_not_found', 'The user does not exist')
       // Scopes are resolved as the owner sees servers and groups, so that the key gives no further access.
       const self: Actor = { ...asUser(owner), credential: { kind: 'local' } }
-      const scopes = await readScopes(trx, self, input.scopes, errors)
+      const scopes = await readScopes(trx, self, input.scopes, { errors, shares: this.#deps.shares })
       if (errors.length > 0) throw validationError(errors, 'The access key cannot be taken over')
       await checkQuota(trx, ownerId)
       const columns = secretColumns(secret)

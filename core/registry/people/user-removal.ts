@@ -15,6 +15,7 @@ import { groupsWith, selectServers } from '../server-rows.ts'
 import { heldAfterMove, heldColumns, settingsAwaitingReview } from '../servers/held-rights.ts'
 import { checkServerQuota } from '../servers/server-quota.ts'
 import { openSettings, sealSettings } from '../servers/server-secrets.ts'
+import { dropOwnShare } from '../share-map.ts'
 import { checkInheritedBytes } from '../stored-bytes.ts'
 import { lastAdmin, otherAdmins, setInternal } from './user-rows.ts'
 
@@ -63,6 +64,7 @@ export async function removeUser(
     const keys = await trx.deleteFrom('access_key').where('owner_id', '=', row.id).returning('id').execute()
     await trx.deleteFrom('user').where('id', '=', row.id).execute()
     after(() => {
+      deps.shares.forgetSubject({ kind: 'user', id: row.id })
       for (const { id } of keys) deps.bus.emit('key.removed', row.id, { keyId: id })
       deps.bus.emit('user.removed', row.id, { userId: row.id, name })
     })
@@ -143,12 +145,14 @@ async function handOver(
       })
       .where('id', '=', row.id)
       .execute()
+    await dropOwnShare(deps.shares, trx, after, { kind: 'server', id: row.id, ownerId: heir.id })
     const payload = { serverId: row.id, name: row.name, revision, changed: ['owner'] }
     after(() => deps.bus.emit('server.updated', heir.id, payload, row.visibility === 'public' ? 'public' : 'owner'))
   }
   for (const row of groups) {
     await checkGroupQuota(trx, owner)
     await trx.updateTable('server_group').set({ owner_id: heir.id, origin: 'store' }).where('id', '=', row.id).execute()
+    await dropOwnShare(deps.shares, trx, after, { kind: 'group', id: row.id, ownerId: heir.id })
   }
   const moved = groups.map(row => ({ ...row, owner_id: heir.id }))
   await touchGroups(deps, trx, after, moved)
@@ -199,7 +203,7 @@ async function removeAll(
   const ids = servers.map(row => row.id)
   const own = new Set(groups.map(row => row.id))
   const others = (await groupsWith(trx, ids)).filter(group => !own.has(group.id))
-  await rememberLostMembers(trx, ids, timestamp(deps))
+  await rememberLostMembers(trx, ids, { at: timestamp(deps), shares: deps.shares })
   if (groups.length > 0)
     await trx
       .deleteFrom('server_group')

@@ -6,16 +6,35 @@ import type { Owner } from '../owners.ts'
 
 /** Fields whose change needs no new connection or process. */
 const HARMLESS: ReadonlySet<string> = new Set([
-  ...['name', 'description', 'visibility', 'enabled', 'timeout', 'maxTimeout', 'maxResultBytes', 'passthroughHeaders'],
+  ...[
+    'name',
+    'description',
+    'tags',
+    'visibility',
+    'enabled',
+    'timeout',
+    'maxTimeout',
+    'maxResultBytes',
+    'passthroughHeaders',
+  ],
   ...['startTimeout', 'tools', 'toolsDefault', 'prompts', 'resources', 'definitionPolicy', 'outputSchemas', 'logging'],
 ])
 
+/** The author of a change. */
+export interface Author {
+  readonly actor: Actor
+  /** The account of somebody who is neither the owner nor an administrator, and may change the server by a share. */
+  readonly colleague?: Owner
+}
+
 /**
- * The cap of what this actor configures for this owner: an administrator outside ADMIN_ADDRESSES gives no more than an
- * ordinary user with the owner's network grant. Undefined when the actor has all of the owner's rights.
+ * The cap of what this author configures for this owner: an administrator outside ADMIN_ADDRESSES gives no more than an
+ * ordinary user with the owner's network grant, and a colleague no more than its own account has. Undefined when the author has
+ * all of the owner's rights.
  */
-export function authorCap(actor: Actor, owner: Owner): RightsCap | undefined {
-  return isAdmin(actor) ? undefined : capOfMove({ role: 'user', grants: owner.grants }, owner)
+export function authorCap({ actor, colleague }: Author, owner: Owner): RightsCap | undefined {
+  if (isAdmin(actor)) return undefined
+  return capOfMove({ role: 'user', grants: (colleague ?? owner).grants }, owner)
 }
 
 /** True when a change of these fields is a new configuration, which has no more rights than its author. */

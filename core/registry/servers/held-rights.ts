@@ -9,7 +9,7 @@ import type { ServerTable } from '../../store/tables.ts'
 import type { Writer } from '../../store/transact.ts'
 import { type Owner, ownerOf, rowOwner, userById } from '../owners.ts'
 import { type ServerRow, serverRecord } from '../rows.ts'
-import { authorCap, outsideAdministration } from './author-rights.ts'
+import { type Author, authorCap, outsideAdministration } from './author-rights.ts'
 import type { Draft } from './server-draft.ts'
 import { checkServerRights } from './server-rights.ts'
 import { configHash, mapSecrets } from './server-secrets.ts'
@@ -54,9 +54,9 @@ export function heldFromNobody(heir: Owner): HeldRights {
   return cap === undefined ? NO_LIMITS : { cap, awaitsReview: true }
 }
 
-/** These limits for a configuration by this actor: rights that the author does not have are not given to it. */
-export function heldByAuthor(actor: Actor, owner: Owner, held: HeldRights): HeldRights {
-  return { ...held, cap: lowerCap(held.cap, authorCap(actor, owner)) }
+/** These limits for a configuration by this author: rights that the author does not have are not given to it. */
+export function heldByAuthor(author: Author, owner: Owner, held: HeldRights): HeldRights {
+  return { ...held, cap: lowerCap(held.cap, authorCap(author, owner)) }
 }
 
 /**

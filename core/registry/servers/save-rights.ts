@@ -1,9 +1,9 @@
-import type { Actor } from '../../contract/records.ts'
 import { cappedRights } from '../../domain/server/owner-rights.ts'
 import type { RegistryDeps } from '../context.ts'
 import type { Owner } from '../owners.ts'
 import type { ServerRow } from '../rows.ts'
-import { authorCap, outsideAdministration, reconfigures, refusePlainStart } from './author-rights.ts'
+import { type Author, authorCap, outsideAdministration, refusePlainStart } from './author-rights.ts'
+import { reconfiguresBy } from './colleague.ts'
 import { fullyFilled } from './documents.ts'
 import { checkHeldRights, type heldAfterSave } from './held-rights.ts'
 import type { Draft } from './server-draft.ts'
@@ -22,12 +22,13 @@ interface Save {
 /** Throws if the change is forbidden. Disabling is always allowed, even if the rules have become stricter. */
 export function checkSave(
   deps: RegistryDeps,
-  actor: Actor,
+  author: Author,
   row: ServerRow,
   draft: Draft,
   { owner, held, settings, changed, moved }: Save,
 ): void {
-  const limit = reconfigures(changed) ? authorCap(actor, owner) : undefined
+  const { actor } = author
+  const limit = reconfiguresBy(author, changed) ? authorCap(author, owner) : undefined
   const unchanged = changed.every(field => field === 'enabled')
   const starts = settings.enabled && (unchanged || row.enabled === 0)
   if (starts) refusePlainStart(actor, cappedRights(owner, held.cap), settings)

@@ -40,6 +40,11 @@ function isAbsent(transports: Transports, transport: string): boolean {
   return transports.of(transport) === undefined
 }
 
+/** True for a server with fields of a plugin that does not run: its transport's, or others that are closed. */
+function hasClosed(transports: Transports, { transport, config }: ServerSettings): boolean {
+  return isAbsent(transports, transport) || transports.serverFields.closed(transport, config).length > 0
+}
+
 /** More fields than any server has: such a body is refused before it is copied. */
 const MOST_FIELDS = 500
 
@@ -64,7 +69,7 @@ export function validateBody({ transports }: Pick<RegistryDeps, 'transports'>, b
   // The absence of a transport's plugin is not secret; without the plugin, the fields are checked with the record.
   if (typeof flat.transport === 'string' && isAbsent(transports, flat.transport)) return
   const { flat: unmasked, masked } = withoutMasks(transports, flat)
-  readServerBody(transports, unmasked, errors)
+  readServerBody(transports, unmasked, errors, { closedFields: 'ignore' })
   const wrong = errors.filter(({ pointer }) => !masked.has(pointer))
   if (wrong.length > 0) throw serverInvalid(wrong, body)
 }
@@ -78,8 +83,7 @@ export function draftServer(deps: DraftDeps, body: JsonObject, stored: Stored | 
   const fields = [...secretFields(transports), ...(stored ? secretsOf(stored.settings) : [])]
   const restored = restoreMasks(sealer, fields, flatBody, stored, errors)
   const unknownMasks = new Set(errors.filter(({ code }) => code === 'secret_mask').map(({ pointer }) => pointer))
-  const opened =
-    stored && isAbsent(transports, stored.settings.transport) && openSettings(sealer, stored, stored.settings)
+  const opened = stored && hasClosed(transports, stored.settings) && openSettings(sealer, stored, stored.settings)
   const flat = keepDocument(restored.flat, stored?.settings, errors)
   const read = readServerBody(transports, flat, errors, opened ? { stored: opened } : {})
   if (!read || errors.length > 0) {

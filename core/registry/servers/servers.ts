@@ -2,15 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Actor, ServerRecord } from '../../contract/records.ts'
-import { nameKey } from '../../domain/names.ts'
+import { nameKey, parseRef } from '../../domain/names.ts'
 import { nextTurn } from '../../domain/next-turn.ts'
-import { canSee } from '../../domain/ownership.ts'
+import { roleFor } from '../../domain/ownership.ts'
 import { flattenServerBody, serverBodyOf, serverInvalid } from '../../domain/server/body.ts'
 import { storedDocument, withInlineDocument } from '../../domain/server/openapi.ts'
 import { cappedRights } from '../../domain/server/owner-rights.ts'
 import { fillVariables } from '../../domain/server/variables.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
-import { pauses } from '../../store/pauses.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { checkRevision, chooseRow, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type {
@@ -26,12 +25,13 @@ import type {
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { touchGroups } from '../groups/group-events.ts'
 import { rememberLostMembers } from '../groups/lost-members.ts'
-import { listedRows } from '../listed-rows.ts'
 import { chooseOwner, type Owner, rowOwner } from '../owners.ts'
 import { type ServerRow, serverColumns, serverRecord, storedOrigin } from '../rows.ts'
-import { groupsWith, serverRowById, serverRowsByIds, serverRowsByKey } from '../server-rows.ts'
+import { groupsWith, serverRowById, serverRowsByKey } from '../server-rows.ts'
+import { dropOwnShare } from '../share-map.ts'
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
-import { authorCap, reconfigures } from './author-rights.ts'
+import { authorCap } from './author-rights.ts'
+import { authorOf, reconfiguresBy, refuseColleague } from './colleague.ts'
 import { checkedDraft } from './document-check.ts'
 import { openDocument, readDocument, readDocumentText, withDocument } from './document-parts.ts'
 import { fullyFilled, writeDocument } from './documents.ts'
@@ -48,6 +48,7 @@ import {
   reviewRequired,
   settingsAwaitingReview,
 } from './held-rights.ts'
+import { listedServers } from './listed-servers.ts'
 import { serversRunning } from './program-uses.ts'
 import { checkSave } from './save-rights.ts'
 import { type Draft, refuseMovedServer, validateBody } from './server-draft.ts'
@@ -59,6 +60,7 @@ import { requireProgram } from './server-program.ts'
 import { checkServerQuota } from './server-quota.ts'
 import { checkServerRights } from './server-rights.ts'
 import { changedFields, fileBody, mapSecrets, maskedBody, openSettings, sealSettings } from './server-secrets.ts'
+import { trialDraft } from './trial-draft.ts'
 
 /** Servers in the store. */
 export class Servers implements ServerRegistry {
@@ -70,16 +72,8 @@ export class Servers implements ServerRegistry {
     this.#entries = new FileEntries(deps)
   }
 
-  async list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
-    const text = (row: ServerRow) => `${row.name}\n${serverRecord(row).description ?? ''}`
-    const source = { store: this.#deps.store, table: 'server', rowsOf: serverRowsByIds, text } as const
-    const records: ServerRecord[] = []
-    const pause = pauses()
-    for (const row of await listedRows(source, actor, query)) {
-      records.push(serverRecord(row))
-      await pause()
-    }
-    return records
+  list(actor: Actor, query: ListQuery): Promise<readonly ServerRecord[]> {
+    return listedServers(this.#deps, actor, query)
   }
 
   async resolve(actor: Actor, ref: Ref, right: Right): Promise<ServerRecord> {
@@ -88,16 +82,16 @@ export class Servers implements ServerRegistry {
 
   async byId(actor: Actor, id: string): Promise<ServerRecord | undefined> {
     const row = await read(this.#deps.store, db => serverRowById(db, id))
-    return row && canSee(actor, owned(row)) ? serverRecord(row) : undefined
+    return row && roleFor(actor, owned(row), this.#deps.shares) ? serverRecord(row) : undefined
   }
 
   async create(actor: Actor, body: JsonObject, options: CreateOptions = {}): Promise<ServerRecord> {
     const { unseen = false, template } = options
     const draft = await checkedDraft(this.#deps, actor, body, undefined)
     const owner = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, undefined))
-    const held = heldByAuthor(actor, owner, unseen ? heldFromNobody(owner) : NO_LIMITS)
+    const held = heldByAuthor({ actor }, owner, unseen ? heldFromNobody(owner) : NO_LIMITS)
     const wanted = held.awaitsReview ? settingsAwaitingReview(draft.settings) : draft.settings
-    const rights = cappedRights(owner, authorCap(actor, owner))
+    const rights = cappedRights(owner, authorCap({ actor }, owner))
     checkServerRights(this.#deps, rights, draft.settings.transport, fullyFilled(draft))
     await requireProgram(this.#deps.transports.programs, owner.id, draft.settings)
     const id = randomUUID()
@@ -155,15 +149,18 @@ export class Servers implements ServerRegistry {
   }
 
   async remove(actor: Actor, ref: Ref, options: WriteOptions = {}): Promise<void> {
-    const row = await this.#row(actor, ref, 'edit')
+    const row = await this.#row(actor, ref, 'owner')
     checkRevision('server', row, options)
     if (row.origin === 'file') await this.#entries.remove(row)
     await write(this.#deps.store, async (trx, after) => {
       const groups = await groupsWith(trx, [row.id])
-      await rememberLostMembers(trx, [row.id], timestamp(this.#deps))
+      await rememberLostMembers(trx, [row.id], { at: timestamp(this.#deps), shares: this.#deps.shares })
       const gone = await trx.deleteFrom('server').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('server', ref)
-      after(() => emitServerEvent(this.#deps.bus, 'server.removed', serverRecord(row), row.visibility === 'public'))
+      after(() => {
+        this.#deps.shares.forgetThing(row.id)
+        emitServerEvent(this.#deps.bus, 'server.removed', serverRecord(row), row.visibility === 'public')
+      })
       await touchGroups(this.#deps, trx, after, groups)
     })
   }
@@ -205,22 +202,7 @@ export class Servers implements ServerRegistry {
 
   async draft(actor: Actor, body: JsonObject, edited?: Ref): Promise<EffectiveServer> {
     const row = edited === undefined ? undefined : await this.#editable(actor, edited)
-    const stored = row && { ownerId: row.owner_id, id: row.id, settings: serverRecord(row) }
-    const draft = await checkedDraft(this.#deps, actor, body, stored)
-    const chosen = await read(this.#deps.store, db => chooseOwner(db, actor, draft.owner, row && rowOwner(row)))
-    const { cap } = heldByAuthor(actor, chosen, row ? heldRights(row) : NO_LIMITS)
-    const owner = cappedRights(chosen, cap)
-    if (stored) refuseMovedServer(this.#deps, actor, owner, draft, stored)
-    const settings = { ...draft.settings, config: draft.filled }
-    checkServerRights(this.#deps, owner, settings.transport, fullyFilled(draft))
-    await requireProgram(this.#deps.transports.programs, owner.id, draft.settings, stored?.settings)
-    const secrets = secretValues([draft.settings, settings])
-    const { document } = draft
-    const asStored = { ...settings, config: draft.settings.config }
-    const effective = effectiveServer(settings, owner, asStored, async sha256 =>
-      document ? document.content : this.#readDocument(row?.id ?? '', sha256),
-    )
-    return { ...effective, secrets, ...(cap === undefined ? {} : { rightsCap: cap }) }
+    return trialDraft(this.#deps, actor, row, body)
   }
 
   running(field: string, program: string, ownerId?: string): Promise<readonly string[]> {
@@ -228,7 +210,7 @@ export class Servers implements ServerRegistry {
   }
 
   async document(actor: Actor, ref: Ref): Promise<DocumentParts | undefined> {
-    const row = await this.#row(actor, ref, 'edit')
+    const row = await this.#row(actor, ref, 'change')
     const document = storedDocument(serverRecord(row).config)
     return document && openDocument(this.#deps.store, row.id, document.sha256)
   }
@@ -245,7 +227,7 @@ export class Servers implements ServerRegistry {
     options: WriteOptions,
   ): Promise<ServerRecord> {
     return untilUnchanged('server', ref, async () => {
-      const row = await this.#row(actor, ref, 'edit')
+      const row = await this.#row(actor, ref, 'change')
       checkRevision('server', row, options)
       return this.#save(actor, row, bodyFor(serverRecord(row)), options)
     })
@@ -258,7 +240,7 @@ export class Servers implements ServerRegistry {
     body: JsonObject,
     { template }: WriteOptions,
   ): Promise<ServerRecord | undefined> {
-    const { sealer, store } = this.#deps
+    const { sealer, store, shares } = this.#deps
     const before = serverRecord(row)
     const stored = { ownerId: row.owner_id, id: row.id, settings: before }
     const draft = await checkedDraft(this.#deps, actor, body, stored)
@@ -266,6 +248,7 @@ export class Servers implements ServerRegistry {
     await nextTurn()
     const owner = await read(store, db => chooseOwner(db, actor, draft.owner, rowOwner(row)))
     refuseMovedServer(this.#deps, actor, owner, draft, stored)
+    const author = await authorOf(this.#deps, actor, row)
     const place = { ownerId: owner.id, id: row.id }
     const moved = owner.id !== row.owner_id
     const kept = heldAfterSave(actor, row, owner, draft)
@@ -274,8 +257,9 @@ export class Servers implements ServerRegistry {
     await requireProgram(this.#deps.transports.programs, owner.id, draft.settings, before)
     const settings = sealSettings(sealer, place, wanted, moved ? undefined : before)
     const changed = [...changedFields(before, settings), ...(moved ? ['owner'] : [])]
-    const held = reconfigures(changed) ? heldByAuthor(actor, owner, kept) : kept
-    checkSave(this.#deps, actor, row, draft, { owner, held, settings, changed, moved })
+    refuseColleague(author, row, draft, changed)
+    const held = reconfiguresBy(author, changed) ? heldByAuthor(author, owner, kept) : kept
+    checkSave(this.#deps, author, row, draft, { owner, held, settings, changed, moved })
     const isUnchanged = changed.length === 0 && !before.problem && template === undefined
     const same = isUnchanged && JSON.stringify(held) === JSON.stringify(heldRights(row))
     if (same) return before
@@ -284,10 +268,9 @@ export class Servers implements ServerRegistry {
     if (settings.name !== before.name) await this.#entries.renameInGroups(row, owner, settings.name)
 
     return this.#write(draft, owner, async (trx, after) => {
-      await checkServerQuota(trx, cappedRights(owner, authorCap(actor, owner)), settings, before)
+      await checkServerQuota(trx, cappedRights(owner, authorCap(author, owner)), settings, before)
       const columns = serverColumns(settings, { ...storedOrigin(row), ...(template ? { template } : {}) })
-      const freed = owner.id === row.owner_id ? serverBytes(row) : undefined
-      await checkServerBytes(trx, owner, serverBytes(columns), freed)
+      await checkServerBytes(trx, owner, serverBytes(columns), moved ? undefined : serverBytes(row))
       const { numUpdatedRows } = await trx
         .updateTable('server')
         .set({
@@ -301,11 +284,12 @@ export class Servers implements ServerRegistry {
         .executeTakeFirst()
       if (Number(numUpdatedRows) === 0) return undefined
       if (draft.document || storedDocument(before.config)) await writeDocument(trx, row.id, settings, draft.document)
+      if (moved) await dropOwnShare(shares, trx, after, { kind: 'server', id: row.id, ownerId: owner.id })
       const record = serverRecord(await this.#written(trx, row.id))
       const seen = record.visibility === 'public' || before.visibility === 'public'
       after(() => {
         // To the former owner, the server appears removed, unless it is public.
-        const lost = owner.id !== row.owner_id && record.visibility !== 'public'
+        const lost = moved && record.visibility !== 'public'
         if (lost) emitServerEvent(this.#deps.bus, 'server.removed', before, false)
         emitServerEvent(this.#deps.bus, 'server.updated', record, seen, changed)
       })
@@ -328,13 +312,16 @@ export class Servers implements ServerRegistry {
 
   async #row(actor: Actor, ref: Ref, right: Right): Promise<ServerRow> {
     const candidates = await read(this.#deps.store, db => serverRowsByKey(db, refKey(ref)))
-    return chooseRow('server', candidates, actor, ref, right)
+    return chooseRow('server', candidates, actor, ref, { right, shares: this.#deps.shares })
   }
 
   /** Undefined when the actor may not change it: masks then match nothing, as if there were no such server. */
   async #editable(actor: Actor, ref: Ref): Promise<ServerRow | undefined> {
     try {
-      return await this.#row(actor, ref, 'edit')
+      const row = await this.#row(actor, ref, 'change')
+      // A plain name is the actor's own or a new one, never that of a server that somebody shares with it.
+      const isForeign = actor.kind === 'user' && row.owner_id !== actor.userId && actor.role !== 'admin'
+      return isForeign && parseRef(ref).owner === undefined ? undefined : row
     } catch (error) {
       if (error instanceof HubError && error.status < 500) return undefined
       throw error

@@ -93,7 +93,7 @@ async function findMembers(
 ): Promise<NewMember[] | undefined> {
   const inputs = parsed.members.map(member => ({ ...member, server: member.server.replace('::', '~') }))
   try {
-    const { members, errors } = await lookUpMembers(run.trx, owner, inputs)
+    const { members, errors } = await lookUpMembers(run.trx, owner, { ...parsed, members: inputs }, run.deps)
     refuseSharedAlias(inputs)
     if (errors.length > 0) report(run, entry, errors)
     return members

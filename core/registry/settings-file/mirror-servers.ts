@@ -144,7 +144,10 @@ function readEntry(
   const flat = flattenServerBody({ ...entry.body, name }, errors)
   const unmasked = restoreMasks(sealer, secretFields(transports), flat, undefined, errors).flat
   const opened = openFileSecrets(sealer, place, unmasked, errors)
-  const read = readServerBody(transports, keepDocument(opened, undefined, errors), errors, { unknownFields: 'ignore' })
+  const read = readServerBody(transports, keepDocument(opened, undefined, errors), errors, {
+    unknownFields: 'ignore',
+    closedFields: 'ignore',
+  })
   const parsed = read && takeChecked(run, entry.body, takeDocument(read), errors)
   const first = errors[0]
   if (!parsed || first) {
@@ -274,7 +277,7 @@ async function removeVanished(run: MirrorRun, rows: readonly ServerRow[]): Promi
   const { trx, deps } = run
   const ids = rows.map(row => row.id)
   const groups = await groupsWith(trx, ids)
-  await rememberLostMembers(trx, ids, timestamp(deps))
+  await rememberLostMembers(trx, ids, { at: timestamp(deps), shares: deps.shares })
   await trx.deleteFrom('server').where('id', 'in', ids).execute()
   for (const row of rows) {
     const record = serverRecord(row)

@@ -54,6 +54,8 @@ export const PLACES: readonly Place[] = [
   { path: '/alerts/channels/new', sign: '#cfg-url', only: 'words' },
   { path: '/alerts?tab=silences', sign: 'form, .empty' },
   { path: '/alerts/rules/new', sign: '#rule-expression' },
+  { path: '/guards', sign: '.empty', only: 'words' },
+  { path: '/guards?drawer=new', sign: '#guard-id' },
   { path: '/assistant', sign: '.ep' },
   { path: '/keys', sign: 'td .nm' },
   { path: '/keys?new=1', sign: '#key-label', only: 'axe' },

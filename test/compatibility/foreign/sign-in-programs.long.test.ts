@@ -1,4 +1,4 @@
-/** The inspector and mcp-cli sign in to a hub below a path and behind nginx. The test installs them for itself: it needs the npm registry. */
+/** The inspector and mcp-cli sign in to a hub, directly and below a path behind nginx. The test installs them for itself: it needs the npm registry. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -29,11 +29,9 @@ beforeAll(async () => {
   await writeFile(join(home, 'package.json'), JSON.stringify({ private: true, dependencies }))
   const installing = Bun.spawn([process.execPath, 'install', '--ignore-scripts', '--silent'], { cwd: home })
   if ((await installing.exited) !== 0) throw new Error('The programs cannot be installed')
-  place = await startPlace('/hub', true)
 }, 400_000)
 
 afterAll(async () => {
-  await place?.[Symbol.asyncDispose]()
   await removeTemp(home)
 }, 60_000)
 
@@ -75,20 +73,30 @@ async function gather(stream: ReadableStream<Uint8Array>, add: (text: string) =>
   for await (const chunk of stream) add(decoder.decode(chunk, { stream: true }))
 }
 
-describe.each(['/mcp/work', '/mcp'])('%s', path => {
-  const tool = path === '/mcp' ? 'one_echo' : 'echo'
+describe.each([
+  ['directly', '', false],
+  ['below a path behind nginx', '/hub', true],
+])('%s', (_, basePath, nginx) => {
+  beforeAll(async () => {
+    place = await startPlace(basePath, nginx)
+  }, 120_000)
+  afterAll(() => place?.[Symbol.asyncDispose](), 60_000)
 
-  test('the inspector', async () => {
-    const target = [place.url + path, '--transport', 'http']
-    const call = ['--method', 'tools/call', '--tool-name', tool, '--tool-arg', 'text=hello']
-    const first = await run(INSPECTOR, [...target, ...call])
-    expect([first.code, first.asked, first.out]).toEqual([0, 1, expect.stringContaining('hello')])
-  }, 200_000)
+  describe.each(['/mcp/work', '/mcp'])('%s', path => {
+    const tool = path === '/mcp' ? 'one_echo' : 'echo'
 
-  test('mcp-cli', async () => {
-    const first = await run(MCP_CLI, ['--url', place.url + path], tool)
-    expect([first.asked, first.out]).toEqual([1, expect.stringContaining(tool)])
-    const again = await run(MCP_CLI, ['--url', place.url + path], tool)
-    expect([again.asked, again.out]).toEqual([0, expect.stringContaining(tool)])
-  }, 200_000)
+    test('the inspector', async () => {
+      const target = [place.url + path, '--transport', 'http']
+      const call = ['--method', 'tools/call', '--tool-name', tool, '--tool-arg', 'text=hello']
+      const first = await run(INSPECTOR, [...target, ...call])
+      expect([first.code, first.asked, first.out]).toEqual([0, 1, expect.stringContaining('hello')])
+    }, 200_000)
+
+    test('mcp-cli', async () => {
+      const first = await run(MCP_CLI, ['--url', place.url + path], tool)
+      expect([first.asked, first.out]).toEqual([1, expect.stringContaining(tool)])
+      const again = await run(MCP_CLI, ['--url', place.url + path], tool)
+      expect([again.asked, again.out]).toEqual([0, expect.stringContaining(tool)])
+    }, 200_000)
+  })
 })

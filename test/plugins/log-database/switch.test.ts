@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Client, type Hub, startHub } from '../../support/hub.ts'
+import { Client, type Hub, startHub } from '../../support/hub.ts'
 import { until } from '../../support/wait.ts'
 
 const SEARCH = { query: { and: [{ level: 'WARN' }] } }
@@ -17,6 +17,8 @@ const READERS: readonly (readonly [method: string, path: string, body?: object])
   ['GET', '/api/monitoring/metrics'],
   ['GET', '/api/monitoring/export'],
 ]
+/** The lines that a server writes to its error output, which are no records. */
+const LIVE_LINES = '/api/servers/{ref}/logs'
 const PREVIEW = { condition: 'error_rate > 0.1' }
 /** Every request is logged. */
 const env = { ENABLE_REQUEST_LOGS: 'true' }
@@ -65,6 +67,7 @@ describe('switched off in a running hub', () => {
     document = (await admin.request('GET', '/api/openapi.json')).text
     expect(await checks()).toMatchObject({ history: 'ok' })
     expect(await sinks()).toContain('database')
+    expect((await admin.ok('GET', '/api/plugins/pages')).built).toContain('logs')
     await switched(admin, false)
   })
 
@@ -74,6 +77,10 @@ describe('switched off in a running hub', () => {
     const { json } = await admin.request('GET', '/api/logs/search')
     expect(json.hint).toContain('log-database')
     expect(json.retry).not.toBe(true)
+    expect((await new Client(hub.url, 'nobody', 'no-token').request('GET', '/api/logs/search')).status).toBe(401)
+    const { paths } = await admin.ok('GET', '/api/openapi.json')
+    expect((await admin.ok('GET', '/api/plugins/pages')).built).not.toContain('logs')
+    expect(Object.keys(paths).filter(path => /logs|activity|monitoring.export/.test(path))).toEqual([LIVE_LINES])
   })
 
   test('health, sinks, metrics and previews of rules go on without it', async () => {

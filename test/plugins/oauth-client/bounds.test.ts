@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
-import { timely } from '../../../plugins/oauth-client/reach.ts'
+import { timely } from '../../../plugins/oauth-client/discovery/reach.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
 import { ScriptedIssuer } from './scripted-issuer.ts'
 

@@ -92,6 +92,36 @@ describe('a token that the server refuses', () => {
     expect(await callText(mcp, 'whoami')).toBe('ada-again')
   })
 
+  test('a refresh token that somebody else has used again: the issuer ends its family, and that sign-in alone asks for its user', async () => {
+    await ada.ok('POST', '/api/servers', { name: 'other', url: server.url, oauth: {} })
+    await signIn(ada, 'other', 'ada-other')
+    await online(ada, ['other'])
+    const { items } = await ada.ok('GET', '/api/connections')
+    const { clientId } = items.find((one: { server: string }) => one.server === 'ada~notes')
+    const mcp = await ada.mcp('/mcp/notes')
+    await callText(mcp, 'whoami')
+    const rotated = issuer.given[issuer.given.indexOf(tokenNow()) + 1] ?? ''
+    await later()
+    server.refused.add(tokenNow())
+    expect(await callText(mcp, 'whoami')).toBe('ada-again')
+    const replay = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: rotated, client_id: clientId })
+    const replayed = await fetch(`${issuer.url}/token`, { method: 'POST', body: replay })
+    expect(await replayed.json()).toMatchObject({ error: 'invalid_grant' })
+    await later()
+    server.refused.add(tokenNow())
+    const refused = await mcp.callTool({ name: 'whoami' }).catch((error: unknown) => error)
+    expect(refused).toMatchObject({ data: { code: 'authorization_required' } })
+    const states = (await ada.ok('GET', '/api/connections')).items.map(
+      (one: { server: string; state: string }) => [one.server, one.state] as const,
+    )
+    expect(Object.fromEntries(states)).toEqual({ 'ada~notes': 'sign_in_needed', 'ada~other': 'active' })
+    expect(await callText(await ada.mcp('/mcp/other'), 'whoami')).toBe('ada-other')
+    await ada.ok('DELETE', '/api/servers/other')
+    await signIn(ada, 'notes', 'ada-again')
+    await online(ada, ['notes'])
+    await callText(mcp, 'whoami')
+  })
+
   test('signed out: the issuer is told, and the server asks again', async () => {
     const { items } = await ada.ok('GET', '/api/connections')
     const token = tokenNow()

@@ -9,6 +9,8 @@ export class ScriptedIssuer {
   metadata: object = {}
   /** The answer of the token endpoint. Default: a token. */
   token: () => Response = () => Response.json({ access_token: 'scripted', token_type: 'Bearer', expires_in: 3_600 })
+  /** The answer with a code to enter on another device. */
+  device: () => Response = () => Response.json(this.deviceCode())
   /** The answer for the metadata, in place of all that. */
   raw: (() => Response) | undefined
   readonly #server: ReturnType<typeof Bun.serve>
@@ -20,6 +22,12 @@ export class ScriptedIssuer {
 
   async stop(): Promise<void> {
     await this.#server.stop(true)
+  }
+
+  /** A code that is valid for ten minutes, with members that differ. */
+  deviceCode(members: object = {}): object {
+    const usual = { device_code: 'device-code-51c2', user_code: 'WDJB-MJHT', verification_uri: `${this.url}/enter` }
+    return { ...usual, expires_in: 600, interval: 1, ...members }
   }
 
   async #answer(request: Request): Promise<Response> {
@@ -34,6 +42,7 @@ export class ScriptedIssuer {
       back.searchParams.set('state', searchParams.get('state') ?? '')
       return new Response(null, { status: 302, headers: { location: back.href } })
     }
+    if (pathname === '/device') return this.device()
     if (pathname !== '/token') return new Response('nothing here', { status: 404 })
     this.bodies.push(new URLSearchParams(await request.text()))
     return this.token()

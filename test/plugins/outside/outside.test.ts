@@ -44,7 +44,8 @@ export default definePlugin({
 })
 `
 const tools = (name: string) => `
-import { definePlugin, type ToolSet } from 'patchbay/contract'
+import { definePlugin } from 'patchbay/contract'
+import type { ToolSet } from 'patchbay/features'
 const set: ToolSet = {
   applies: ({ group }) => (group.name === 'g' ? 'beside' : undefined),
   tools: () => [{ name: '${name}', inputSchema: { type: 'object' } }, { name: 'again', inputSchema: { type: 'object' } }],

@@ -3,7 +3,7 @@
  * Environment: NAME (its name, `varied`), TOOLS (so many extra tools `tool_0001`…), PAGE (items a page), DESCRIPTION (characters of
  * each extra tool), NAMES (JSON list of further tools), PROMPTS and RESOURCES (JSON lists of names, of URIs),
  * TEMPLATES (JSON list of URI templates), CAPABILITIES (JSON, beside what the lists imply), SCHEMA (JSON text of one more property of
- * the schema of `name`, as it is written).
+ * the schema of `name`, as it is written), INSTRUCTIONS.
  *
  * Tools: `raw` answers with its arguments as they were written on the wire, after a log message, or with an error, that has them too if
  * `how` is `log` or `error`; `big` with `bytes` bytes of text; `emit` sends `count`
@@ -142,6 +142,7 @@ onMessages((message, line) => {
         ...JSON.parse(env.CAPABILITIES ?? '{}'),
       },
       serverInfo: { name, version: '1.0.0' },
+      ...(env.INSTRUCTIONS === undefined ? {} : { instructions: env.INSTRUCTIONS }),
     })
   } else if (method in MEMBERS) answerList(message)
   else if (method === 'tools/call') call(message, line)

@@ -20,12 +20,14 @@ export async function startAuthor(): Promise<Author> {
   await mkdir(hub, { recursive: true })
   await cp(join(ROOT, 'package.json'), join(hub, 'package.json'))
   await run(['-p', join(ROOT, 'tsconfig.types.json'), '--outDir', join(hub, 'dist/types')])
-  // An author installs packages beside the hub: the types of tables are kysely's, and most schemas are zod's.
-  for (const name of ['kysely', 'zod'])
+  // The hub's package brings others: the types of tables are kysely's, those of pages Lit's, and most schemas are zod's.
+  for (const scope of ['@awesome.me', '@lit-labs']) await mkdir(join(folder, 'node_modules', scope))
+  for (const name of ['@awesome.me/webawesome', 'kysely', 'lit', '@lit-labs/signals', 'zod'])
     await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name), 'dir')
   const compilerOptions = {
-    ...{ target: 'ESNext', module: 'nodenext', lib: ['ESNext', 'DOM'], types: [] },
+    ...{ target: 'ESNext', module: 'nodenext', lib: ['ESNext', 'DOM', 'DOM.Iterable'], types: [] },
     ...{ strict: true, exactOptionalPropertyTypes: true, noEmit: true, allowImportingTsExtensions: true },
+    ...{ allowJs: true, checkJs: true },
   }
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['.'] }))
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))

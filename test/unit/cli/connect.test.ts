@@ -308,7 +308,9 @@ describe('patchbay connect', () => {
     }
     expect(await wrong('emacs', '--group', 'work')).toEqual([1, expect.stringContaining('validation_failed')])
     expect(await wrong('cursor', '--group', 'absent')).toEqual([1, expect.stringContaining('group_not_found')])
-    expect(await wrong('cursor')).toEqual([2, expect.stringContaining('--group')])
+    // Without a group the word is a server, at which to sign in.
+    expect(await wrong('cursor')).toEqual([1, expect.stringContaining('server_not_found')])
+    expect(await wrong('cursor', '--undo')).toEqual([2, expect.stringContaining('--group')])
     expect(await wrong('curl', '--group', 'work')).toEqual([1, expect.stringContaining('--print')])
     expect(await wrong('windsurf', '--group', 'work', '--project')).toEqual([1, expect.stringContaining('project')])
   })

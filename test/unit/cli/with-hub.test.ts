@@ -88,6 +88,15 @@ describe('the command line on the hub’s own machine', () => {
       members: [{ server: 'ada~sample' }],
     })
     expect((await hub.run(['groups', 'list'])).stdout).toContain('ada~both')
+    const about = ['--tag', 'eu', '--tag', 'Crm', '--instructions', 'Ask first.', '--selector', 'region', 'a=sample']
+    expect((await hub.run(['groups', 'create', 'tagged', ...about])).code).toBe(0)
+    expect(await json(['groups', 'show', 'tagged'])).toMatchObject({
+      ...{ tags: ['eu', 'Crm'], instructions: { text: 'Ask first.', members: 'beside' } },
+      selector: { argument: 'region', members: { a: 'ada~sample' } },
+    })
+    const listed = (await hub.run(['groups', 'list', '--tag', 'crm'])).stdout
+    expect([listed.includes('ada~tagged'), listed.includes('ada~both')]).toEqual([true, false])
+    expect((await hub.run(['groups', 'remove', 'tagged'])).code).toBe(0)
     expect((await hub.run(['groups', 'remove', 'both'])).code).toBe(0)
   })
 

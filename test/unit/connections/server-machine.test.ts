@@ -22,6 +22,8 @@ const AFTER: Readonly<Record<string, string>> = {
   'configured: as before': 'preparing preparing - preparing preparing = = = = =',
   'configured: differs': 'preparing preparing preparing preparing preparing = preparing preparing preparing preparing',
   forbidden: 'failed failed failed failed = failed failed failed failed failed',
+  'forbidden: sign-in wanted': 'failed failed failed failed = failed failed failed failed failed',
+  'credential-lost': '- - - - - = preparing preparing preparing preparing',
   call: '- - preparing preparing - - - - - -',
   tick: '- - - - - - - - - -',
   'tick: outdated': '- - - - - - - preparing preparing -',

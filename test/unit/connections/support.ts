@@ -145,6 +145,12 @@ export async function startRig(
           updatedAt: '',
         }),
       },
+      shares: {
+        reachOf:
+          async ({ ownerId, visibility }) =>
+          id =>
+            visibility === 'public' || id === ownerId,
+      },
       audit: { record: (_actor, entry) => void audited.push(entry) },
     },
     store: { db },

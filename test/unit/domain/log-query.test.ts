@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { parseQueryText, readTime } from '../../../core/domain/log/log-query-text.ts'
 import type { LogCondition } from '../../../core/features/log-store.ts'
 import { folded, substringTerms, textTerms } from '../../../plugins/log-database/log-terms.ts'
+import { parseQueryText, readTime } from '../../../plugins/log-database/query-text.ts'
 import {
   indexOf,
   matches,

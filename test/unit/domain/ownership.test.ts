@@ -1,6 +1,14 @@
 import { expect, test } from 'bun:test'
 import type { Actor, Role } from '../../../core/contract/records.ts'
-import { canEdit, canSee, canUse } from '../../../core/domain/ownership.ts'
+import {
+  canUse,
+  higherRole,
+  includesRole,
+  roleFor,
+  SHARE_ROLES,
+  type SharedRoles,
+  type ShareRole,
+} from '../../../core/domain/ownership.ts'
 import { envKeyForbidden } from '../../../core/domain/server/env-keys.ts'
 
 const user = (userId: string, role: Role): Actor => ({
@@ -12,18 +20,41 @@ const user = (userId: string, role: Role): Actor => ({
 })
 const hub: Actor = { kind: 'system', purpose: 'test' }
 
-test('who may see, change and use a thing', () => {
-  const rights = (actor: Actor, visibility: 'private' | 'public') => {
-    const thing = { ownerId: 'bob', visibility }
-    return [canSee(actor, thing), canEdit(actor, thing)]
+const none: SharedRoles = { sharedRole: () => undefined }
+const shared = (role: ShareRole): SharedRoles => ({ sharedRole: user => (user === 'eve' ? role : undefined) })
+
+test('roleFor() gives owner and administrators all, shares their role, public things the use, others nothing', () => {
+  const role = (actor: Actor, visibility: 'private' | 'public', roles: SharedRoles = none, ownerDisabled = false) =>
+    roleFor(actor, { id: 't', ownerId: 'bob', visibility, ownerDisabled }, roles)
+  expect(role(user('bob', 'user'), 'private')).toBe('owner')
+  expect(role(user('ada', 'admin'), 'private')).toBe('owner')
+  expect(role(hub, 'private')).toBe('owner')
+  expect(role(user('eve', 'user'), 'private')).toBeUndefined()
+  expect(role(user('eve', 'user'), 'public')).toBe('use')
+  for (const given of SHARE_ROLES) {
+    expect(role(user('eve', 'user'), 'private', shared(given))).toBe(given)
+    expect(role(user('eve', 'user'), 'public', shared(given))).toBe(given)
+    // Nothing of a disabled owner is shared.
+    expect(role(user('eve', 'user'), 'public', shared(given), true)).toBeUndefined()
+    expect(role(user('cleo', 'user'), 'private', shared(given))).toBeUndefined()
   }
-  expect(rights(user('bob', 'user'), 'private')).toEqual([true, true])
-  expect(rights(user('eve', 'user'), 'private')).toEqual([false, false])
-  expect(rights(user('eve', 'user'), 'public')).toEqual([true, false])
-  expect(rights(user('ada', 'admin'), 'private')).toEqual([true, true])
-  expect(rights(hub, 'private')).toEqual([true, true])
-  expect(canUse('ada', { ownerId: 'bob', visibility: 'private' })).toBe(false)
-  expect(canUse('ada', { ownerId: 'bob', visibility: 'public' })).toBe(true)
+})
+
+test('canUse() under /mcp knows own, public and shared things, and no additional rights of administrators', () => {
+  const thing = (visibility: 'private' | 'public') => ({ id: 't', ownerId: 'bob', visibility })
+  expect(canUse('ada', thing('private'), none)).toBe(false)
+  expect(canUse('ada', thing('public'), none)).toBe(true)
+  expect(canUse('eve', thing('private'), shared('use'))).toBe(true)
+  expect(canUse('bob', thing('private'), none)).toBe(true)
+})
+
+test('each role includes the ones before it', () => {
+  const roles = [...SHARE_ROLES, 'owner'] as const
+  const included = roles.map(role => roles.filter(wanted => includesRole(role, wanted)).length)
+  expect(included).toEqual([1, 2, 3, 4])
+  expect(includesRole(undefined, 'use')).toBe(false)
+  expect(higherRole('see', 'change')).toBe('change')
+  expect(higherRole(undefined, 'use')).toBe('use')
 })
 
 test('variables by which code is taken in are forbidden, ordinary ones are not', () => {

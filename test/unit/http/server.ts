@@ -88,6 +88,7 @@ export async function startHttp(
       of: () => [],
       whole: () => [],
       all: () => [],
+      unavailable: () => undefined,
       records: () => [],
       codes: () => [],
       limits: () => ({}),

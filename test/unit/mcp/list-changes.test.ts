@@ -3,6 +3,7 @@ import { ListChanges } from '../../../core/mcp/changes/list-changes.ts'
 import type { Notice } from '../../../core/mcp/rpc/notice.ts'
 import { OfflineGracePeriod } from '../../../core/mcp/scope/offline-grace.ts'
 import { Scope } from '../../../core/mcp/scope/scope.ts'
+import { ItemForms } from '../../../core/mcp/scope/selector.ts'
 import { type NotificationTarget, Subscribers } from '../../../core/mcp/scope/subscribers.ts'
 import { until } from '../../support/wait.ts'
 import { catalog, FakeUpstreams, groupRecord, noToolSets, serverRecord, tool, World } from './support.ts'
@@ -28,7 +29,7 @@ test('an announced change no longer counts as a difference, and a change of anot
   let aheadMs = 0
   const now = () => performance.now() + aheadMs
   const offlineGrace = new OfflineGracePeriod(upstreams, now)
-  const parts = { upstreams, offlineGrace, toolSets: noToolSets, now }
+  const parts = { upstreams, offlineGrace, itemForms: new ItemForms(), toolSets: noToolSets, now }
   const scope = new Scope('key', '/mcp/time', { actor: new World().person('alice') }, resolved, parts)
   expect([...scope.changedLists()]).toEqual([])
 

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
-import type { ResolvedGroup } from '../../../core/contract/points.ts'
 import type { UserActor } from '../../../core/contract/records.ts'
+import type { ResolvedGroup } from '../../../core/features/group-names.ts'
 import { OfflineGracePeriod } from '../../../core/mcp/scope/offline-grace.ts'
 import { Principals, parseScopePath, ScopeTable } from '../../../core/mcp/scope/paths.ts'
+import { ItemForms } from '../../../core/mcp/scope/selector.ts'
 import { FakeUpstreams, groupRecord, noToolSets, World } from './support.ts'
 
 const PATH = parseScopePath('/mcp/g')
@@ -17,7 +18,7 @@ function tableOf(inUse = false) {
   }
   const upstreams = new FakeUpstreams()
   const offlineGrace = new OfflineGracePeriod(upstreams, Date.now)
-  const parts = { upstreams, offlineGrace, toolSets: noToolSets, now: Date.now }
+  const parts = { upstreams, offlineGrace, itemForms: new ItemForms(), toolSets: noToolSets, now: Date.now }
   const table = new ScopeTable(
     () => ({ resolve }) as never,
     async () => () => [],

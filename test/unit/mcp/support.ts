@@ -13,7 +13,7 @@ import type {
 import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import type { PluginContext, PluginDefinition } from '../../../core/contract/plugin.ts'
-import type { GroupResolver, McpMiddleware, ToolSet } from '../../../core/contract/points.ts'
+import type { McpMiddleware } from '../../../core/contract/points.ts'
 import type {
   Credential,
   GroupMember,
@@ -27,6 +27,8 @@ import type { ListKind } from '../../../core/domain/mcp-methods.ts'
 import type { ServerStatus } from '../../../core/domain/server/status.ts'
 import { type CatalogItem, catalogItem } from '../../../core/domain/tools/catalog-item.ts'
 import { EventBus } from '../../../core/events/bus.ts'
+import type { GroupResolver } from '../../../core/features/group-names.ts'
+import type { ToolSet } from '../../../core/features/tools.ts'
 import type { McpEndpoint } from '../../../core/mcp/api.ts'
 import { createMcp } from '../../../core/mcp/create.ts'
 import { ToolSets } from '../../../core/mcp/scope/tool-sets.ts'
@@ -352,6 +354,8 @@ export class World {
           byName(this.groups, owner(actor, name), group),
         serverByName: async (actor: UserActor, name: string | undefined, server: string) =>
           byName(this.servers, owner(actor, name), server),
+        mayUse: (userId: string, { ownerId, visibility }: ServerRecord | GroupRecord) =>
+          ownerId === userId || visibility === 'public',
         ownServers: async (actor: UserActor) => this.servers.filter(each => each.ownerId === actor.userId),
         usableMembers: async (actor: UserActor, group: GroupRecord) => this.usable(actor, group),
       },
@@ -437,6 +441,10 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
   }
   const registry = {
     groups: { usableMembers: async (actor: UserActor, group: GroupRecord) => world.usable(actor, group) },
+    shares: {
+      roleOf: (actor: UserActor, { ownerId, visibility }: ServerRecord) =>
+        ownerId === actor.userId ? 'owner' : visibility === 'public' ? 'use' : undefined,
+    },
   } as unknown as Registry
   const credentials = new LiveCredentials(bus, world.auth)
   const mcp = createMcp({

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { ToolSet } from '../../../core/contract/points.ts'
+import type { ToolSet } from '../../../core/features/tools.ts'
 import { RawClient } from '../../support/raw-mcp.ts'
 import { RawModern } from './modern-support.ts'
 import { catalog, groupRecord, member, serverRecord, startHub, textReply, tool } from './support.ts'

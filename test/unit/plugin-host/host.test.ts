@@ -13,7 +13,12 @@ import { pluginHost } from '../../support/plugin-host.ts'
 const fixtures = join(import.meta.dir, 'fixtures')
 const SYSTEM = { kind: 'system', purpose: 'test' } as const
 const actor = { kind: 'user', userId: 'u1', name: 'ann', role: 'user', credential: { kind: 'local' } } as const
-const context = { path: '/mcp', group: { id: 'g', name: 'g' }, client: { address: '127.0.0.1' } }
+const context = {
+  path: '/mcp',
+  group: { id: 'g', name: 'g' },
+  tags: { group: [], server: [] },
+  client: { address: '127.0.0.1' },
+}
 const message = (method: string): McpMessage => ({ method, params: { text: 'quiet' }, actor, context })
 
 /** `expect(…).rejects` waits in a nested event loop, in which a worker's messages may not arrive; so await first. */

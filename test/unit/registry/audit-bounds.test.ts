@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
 import { Audit } from '../../../core/registry/audit.ts'
+import { ShareMap } from '../../../core/registry/share-map.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
 import { bundledTransports } from '../../support/transports.ts'
 import { openWorld, type World } from './world.ts'
@@ -22,6 +23,7 @@ beforeEach(async () => {
   audit = new Audit({
     ...{ store, sealer, bus, outboundAllow: [], transports: bundledTransports(), now: () => new Date(nowMs) },
     kinds: { all: () => [] },
+    shares: new ShareMap(),
     stdio: () => ({ policy: 'off', level: 'none' }),
   })
 })

@@ -71,7 +71,7 @@ test('groups of two owners with one name never mix, and a name is taken once per
 
 test('a public group shows and gives others its public members alone', async () => {
   const group = await groups().create(world.cleo, { name: 'g', visibility: 'public', members: ['hidden', 'open'] })
-  const seen = await groups().resolve(world.bob, 'g', 'see')
+  const seen = await groups().resolve(world.bob, 'g', 'use')
   expect(seen.members.map(({ serverName }) => serverName)).toEqual(['open'])
   const usable = async (who: 'bob' | 'cleo' | 'ada') =>
     (await groups().usableMembers(world[who], group)).map(({ server }) => server.name)
@@ -103,7 +103,7 @@ test('a patch without members keeps those whose servers became invisible', async
   const seen = await groups().patch(world.bob, 'g', { description: 'x' })
   expect(seen.members.map(({ serverName }) => serverName)).toEqual(['own'])
   await world.registry.servers.patch(world.cleo, 'open', { visibility: 'public' })
-  expect((await groups().resolve(world.bob, 'g', 'see')).members.length).toBe(2)
+  expect((await groups().resolve(world.bob, 'g', 'use')).members.length).toBe(2)
 })
 
 test('single members are put, changed and removed', async () => {

@@ -44,9 +44,9 @@ describe('servers and groups of the file', () => {
       'servers/ada~old',
       'groups/ada~g',
     ])
-    const before = await registry.servers.resolve(ada, 'time', 'see')
-    const his = await registry.servers.resolve(bob, 'time', 'see')
-    const group = await registry.groups.resolve(ada, 'g', 'see')
+    const before = await registry.servers.resolve(ada, 'time', 'use')
+    const his = await registry.servers.resolve(bob, 'time', 'use')
+    const group = await registry.groups.resolve(ada, 'g', 'use')
     expect([before.origin, his.ownerName, group.members.length]).toEqual(['file', 'bob', 2])
 
     events.length = 0
@@ -67,12 +67,12 @@ describe('servers and groups of the file', () => {
       'group.updated',
       'group.updated',
     ])
-    expect(await registry.servers.resolve(ada, 'time', 'see')).toMatchObject({
+    expect(await registry.servers.resolve(ada, 'time', 'use')).toMatchObject({
       id: before.id,
       name: 'TIME',
       timeoutMs: 7,
     })
-    expect((await registry.groups.resolve(ada, 'g', 'see')).members).toMatchObject([{ tools: [{ name: 'x' }] }])
+    expect((await registry.groups.resolve(ada, 'g', 'use')).members).toMatchObject([{ tools: [{ name: 'x' }] }])
     await mirror.apply(state({}))
     expect(await registry.servers.list(ada, { scope: 'all' })).toEqual([])
     expect(await registry.groups.list(ada, { scope: 'all' })).toEqual([])
@@ -117,8 +117,8 @@ describe('servers and groups of the file', () => {
     const bad = listed.find(({ name }) => name === 'bad')
     expect((await refusal(world.registry.servers.effective(bad?.id ?? ''))).code).toBe('config_invalid')
     await world.mirror.apply(state({ servers: [plain('bad', { command: 'cat' })] }))
-    expect(await world.registry.servers.resolve(world.ada, 'bad', 'see')).toMatchObject({ id: bad?.id as string })
-    expect((await world.registry.servers.resolve(world.ada, 'bad', 'see')).problem).toBeUndefined()
+    expect(await world.registry.servers.resolve(world.ada, 'bad', 'use')).toMatchObject({ id: bad?.id as string })
+    expect((await world.registry.servers.resolve(world.ada, 'bad', 'use')).problem).toBeUndefined()
   })
 
   test('groups are made of the members that are there', async () => {
@@ -132,7 +132,7 @@ describe('servers and groups of the file', () => {
       'groups["g"] member_not_found #/servers/1',
       'groups["h"] enum #/naming',
     ])
-    const group = await world.registry.groups.resolve(world.ada, 'g', 'see')
+    const group = await world.registry.groups.resolve(world.ada, 'g', 'use')
     expect(group.members.map(({ serverRef }) => serverRef)).toEqual(['bob~s'])
   })
 
@@ -152,7 +152,7 @@ describe('servers and groups of the file', () => {
       state({ servers: [plain('s', at('https://a.example/', { timeout: 9, headers }))] }),
     )
     expect(again.problems).toEqual([])
-    const { id } = await registry.servers.resolve(ada, 's', 'see')
+    const { id } = await registry.servers.resolve(ada, 's', 'use')
     expect((await registry.servers.effective(id)).settings.config.headers).toMatchObject({
       'X-Api-Key': 'canary-0123456789',
     })
@@ -169,7 +169,7 @@ describe('servers and groups of the file', () => {
     expect(written).toEqual([])
     await registry.servers.patch(bob, 'made', { name: 'renamed' })
     expect(written).toEqual([[{ owner: undefined, name: 'g' }, { owner: 'bob', name: 'made' }, 'renamed']])
-    expect((await registry.groups.resolve(ada, 'g', 'see')).members.map(({ serverRef }) => serverRef)).toEqual([
+    expect((await registry.groups.resolve(ada, 'g', 'use')).members.map(({ serverRef }) => serverRef)).toEqual([
       'bob~renamed',
     ])
   })
@@ -227,7 +227,7 @@ describe('users of the file', () => {
       passwordHash: 'h2',
     })
     const hub = { kind: 'system', purpose: 'test' } as const
-    expect((await registry.servers.resolve(hub, 'root~s', 'see')).ownerName).toBe('root')
+    expect((await registry.servers.resolve(hub, 'root~s', 'use')).ownerName).toBe('root')
     expect((await refusal(registry.users.update(hub, 'bob', { role: 'admin' }))).code).toBe('settings_read_only')
     expect((await refusal(registry.users.remove(hub, 'bob', {}))).code).toBe('settings_read_only')
     await world.end()

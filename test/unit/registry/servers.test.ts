@@ -15,8 +15,8 @@ describe('resolve', () => {
     const { bob, cleo } = world
     const his = await servers().create(bob, remote('Fake'))
     const hers = await servers().create(cleo, remote('fake'))
-    expect((await servers().resolve(bob, 'FAKE', 'edit')).id).toBe(his.id)
-    expect((await servers().resolve(cleo, 'fake', 'edit')).id).toBe(hers.id)
+    expect((await servers().resolve(bob, 'FAKE', 'change')).id).toBe(his.id)
+    expect((await servers().resolve(cleo, 'fake', 'change')).id).toBe(hers.id)
     expect((await servers().list(bob, {})).map(({ id }) => id)).toEqual([his.id])
     expect((await servers().list(bob, { scope: 'visible' })).map(({ id }) => id)).toEqual([his.id])
   })
@@ -24,19 +24,19 @@ describe('resolve', () => {
   test('takes the own one first, then the qualified one, then the one public one', async () => {
     const { ada, bob, cleo } = world
     const open = await servers().create(cleo, remote('time', { visibility: 'public' }))
-    expect((await servers().resolve(bob, 'time', 'see')).id).toBe(open.id)
+    expect((await servers().resolve(bob, 'time', 'use')).id).toBe(open.id)
     const own = await servers().create(bob, remote('time'))
-    expect((await servers().resolve(bob, 'time', 'see')).id).toBe(own.id)
-    expect((await servers().resolve(bob, 'Cleo~time', 'see')).id).toBe(open.id)
-    expect((await servers().resolve(ada, 'time', 'see')).id).toBe(open.id)
-    expect((await servers().resolve(ada, 'bob~time', 'edit')).id).toBe(own.id)
+    expect((await servers().resolve(bob, 'time', 'use')).id).toBe(own.id)
+    expect((await servers().resolve(bob, 'Cleo~time', 'use')).id).toBe(open.id)
+    expect((await servers().resolve(ada, 'time', 'use')).id).toBe(open.id)
+    expect((await servers().resolve(ada, 'bob~time', 'change')).id).toBe(own.id)
   })
 
   test('names the candidates when several public ones have the name', async () => {
     const { ada, bob, cleo } = world
     await servers().create(bob, remote('time', { visibility: 'public' }))
     await servers().create(cleo, remote('time', { visibility: 'public' }))
-    const error = await refusal(servers().resolve(ada, 'time', 'see'))
+    const error = await refusal(servers().resolve(ada, 'time', 'use'))
     expect(error.code).toBe('server_ambiguous')
     expect(error.message).toContain('bob~time, cleo~time')
   })
@@ -44,15 +44,15 @@ describe('resolve', () => {
   test('finds the only one at all for an administrator alone', async () => {
     const { ada, bob, cleo } = world
     const hidden = await servers().create(bob, remote('hidden'))
-    expect((await servers().resolve(ada, 'hidden', 'edit')).id).toBe(hidden.id)
-    expect((await refusal(servers().resolve(cleo, 'hidden', 'see'))).code).toBe('server_not_found')
+    expect((await servers().resolve(ada, 'hidden', 'change')).id).toBe(hidden.id)
+    expect((await refusal(servers().resolve(cleo, 'hidden', 'use'))).code).toBe('server_not_found')
   })
 
   test('refuses a foreign private server exactly as a missing one', async () => {
     const { bob, cleo } = world
     const { id } = await servers().create(bob, remote('secret'))
     const attempts = [
-      (ref: string) => servers().resolve(cleo, ref, 'see'),
+      (ref: string) => servers().resolve(cleo, ref, 'use'),
       (ref: string) => servers().replace(cleo, ref, remote('x')),
       (ref: string) => servers().patch(cleo, ref, { timeout: 5 }),
       (ref: string) => servers().remove(cleo, ref),
@@ -73,7 +73,7 @@ describe('resolve', () => {
   test('shows a public server to others, who may not change it', async () => {
     const { bob, cleo } = world
     await servers().create(bob, remote('open', { visibility: 'public' }))
-    expect((await servers().resolve(cleo, 'open', 'see')).ownerName).toBe('bob')
+    expect((await servers().resolve(cleo, 'open', 'use')).ownerName).toBe('bob')
     expect((await refusal(servers().patch(cleo, 'open', { timeout: 5 }))).code).toBe('not_owner')
     expect((await refusal(servers().remove(cleo, 'bob~open'))).code).toBe('not_owner')
   })
@@ -215,7 +215,7 @@ describe('update', () => {
       servers().patch(bob, 's', { timeout: 1000 }),
       servers().patch(bob, 's', { description: 'both' }),
     ])
-    expect(await servers().resolve(bob, 's', 'see')).toMatchObject({
+    expect(await servers().resolve(bob, 's', 'use')).toMatchObject({
       timeoutMs: 1000,
       description: 'both',
       revision: 3,
@@ -282,7 +282,7 @@ test('remove takes the server out of groups and tells of both', async () => {
   events.length = 0
   await servers().remove(bob, 'a')
   expect(events.map(({ name }) => name)).toEqual(['server.removed', 'group.updated'])
-  const group = await world.registry.groups.resolve(bob, 'g', 'see')
+  const group = await world.registry.groups.resolve(bob, 'g', 'use')
   expect(group.members.map(member => member.serverName)).toEqual(['b'])
   expect(group.revision).toBe(2)
   expect((await refusal(servers().remove(bob, 'a'))).code).toBe('server_not_found')

@@ -54,7 +54,7 @@ describe('an inline document', () => {
     expect(config).not.toContain('x-padding')
     expect([bytes, await textOf('pets')]).toEqual([Buffer.byteLength(text), text])
     expect(sha256).toBe(new Bun.CryptoHasher('sha256').update(text).digest('hex'))
-    const record = await world.registry.servers.resolve(world.bob, 'pets', 'see')
+    const record = await world.registry.servers.resolve(world.bob, 'pets', 'use')
     expect(record.config).toEqual({ openapi: { document: { sha256, bytes, servers: ['https://pets.example'] } } })
     const effective = await world.registry.servers.effective(record.id)
     expect(new TextDecoder().decode(await effective.document?.())).toBe(text)
@@ -64,7 +64,7 @@ describe('an inline document', () => {
     const { servers } = world.registry
     const before = await stored('pets')
     await servers.patch(world.bob, 'pets', { isolate: true })
-    const body = servers.publicBody(await servers.resolve(world.bob, 'pets', 'see'))
+    const body = servers.publicBody(await servers.resolve(world.bob, 'pets', 'use'))
     await servers.replace(world.bob, 'pets', { ...body, description: 'changed' })
     expect(await stored('pets')).toMatchObject({ sha256: before.sha256, revision: 3 })
     expect(await textOf('pets')).toBe(JSON.stringify(document))
@@ -81,7 +81,7 @@ describe('an inline document', () => {
 
   test('is not taken from another server by its hash, and is no secret', async () => {
     const { servers } = world.registry
-    const { openapi } = servers.publicBody(await servers.resolve(world.bob, 'pets', 'see'))
+    const { openapi } = servers.publicBody(await servers.resolve(world.bob, 'pets', 'use'))
     const taken = await refusal(servers.create(world.cleo, { name: 'taken', openapi: openapi ?? null }))
     expect(taken.errors).toMatchObject([{ pointer: '#/openapi/document', code: 'required' }])
     const listed = await refusal(servers.patch(world.bob, 'pets', { secrets: ['/openapi/document/sha256'] }))
@@ -127,6 +127,9 @@ describe('an inline document', () => {
     const earlier = JSON.parse(config) as JsonObject
     const inline = JSON.stringify({ ...earlier, config: { openapi: { schema: document } } })
     for (const table of [
+      'share',
+      'team_member',
+      'team',
       'import_run',
       'group_former_path',
       'alert_delivery',
@@ -141,6 +144,9 @@ describe('an inline document', () => {
       await db.schema.dropTable(table).execute()
     await db.schema.dropTable('waiting_row').execute()
     await db.schema.alterTable('user').dropColumn('second_factor').execute()
+    for (const column of ['instructions', 'tags', 'selector'])
+      await db.schema.alterTable('server_group').dropColumn(column).execute()
+    await db.schema.alterTable('group_member').dropColumn('selected_by').execute()
     await db.schema.dropTable('openapi_document_part').execute()
     await db.schema.dropTable('openapi_document').execute()
     await db.schema.dropTable('server_catalog_part').execute()

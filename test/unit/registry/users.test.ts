@@ -15,14 +15,14 @@ describe('set-up', () => {
     }
     await mirror.apply(state)
     const hub = { kind: 'system', purpose: 'test' } as const
-    const before = await registry.servers.resolve(hub, 'time', 'see')
+    const before = await registry.servers.resolve(hub, 'time', 'use')
     expect(before.ownerName).toBe('#1')
-    expect((await registry.servers.resolve(hub, '#1~time', 'see')).id).toBe(before.id)
+    expect((await registry.servers.resolve(hub, '#1~time', 'use')).id).toBe(before.id)
     expect(await registry.users.needsSetup()).toBe(true)
 
     const ada = await setUp(registry)
     expect(await registry.users.byId(ada.userId)).toMatchObject({ number: 1, role: 'admin', name: 'ada' })
-    expect(await registry.servers.resolve(ada, 'time', 'edit')).toMatchObject({ id: before.id, ownerId: ada.userId })
+    expect(await registry.servers.resolve(ada, 'time', 'change')).toMatchObject({ id: before.id, ownerId: ada.userId })
     expect(await registry.users.needsSetup()).toBe(false)
     expect((await refusal(registry.users.completeSetup('eve', 'x'))).code).toBe('route_not_found')
     expect((await mirror.apply(state)).applied).toEqual([])
@@ -114,7 +114,7 @@ describe('users', () => {
 
     world.events.length = 0
     await users().remove(world.ada, 'bob', { transferTo: 'ada' })
-    const moved = await servers.resolve(world.ada, 's', 'edit')
+    const moved = await servers.resolve(world.ada, 's', 'change')
     expect(moved).toMatchObject({
       id: made.id,
       ownerName: 'ada',
@@ -124,7 +124,7 @@ describe('users', () => {
     })
     const { settings, ownerRole } = await servers.effective(made.id)
     expect([settings.config.headers, ownerRole]).toEqual([{ Authorization: 'Bearer 0123456789' }, 'user'])
-    expect((await groups.resolve(world.ada, 'g', 'edit')).members.length).toBe(1)
+    expect((await groups.resolve(world.ada, 'g', 'change')).members.length).toBe(1)
     expect(world.events.map(({ name }) => name)).toEqual([
       'server.updated',
       'group.updated',
@@ -142,7 +142,7 @@ describe('users', () => {
     await groups.create(world.cleo, { name: 'g', members: ['open'] })
     world.events.length = 0
     await users().remove(world.ada, 'bob', { cascade: true })
-    expect((await groups.resolve(world.cleo, 'g', 'see')).members).toEqual([])
+    expect((await groups.resolve(world.cleo, 'g', 'use')).members).toEqual([])
     expect(world.events.map(({ name }) => name)).toEqual(['server.removed', 'group.updated', 'user.removed'])
   })
 
@@ -151,6 +151,6 @@ describe('users', () => {
     await users().update(world.ada, 'bob', { role: 'admin' })
     await users().remove(actor(world.bob.userId, 'bob', 'admin'), 'ada', { transferTo: 'cleo' })
     await mirror.apply({ users: [], groups: [], servers: [{ name: 'p', body: { url: 'https://a.example/' } }] })
-    expect((await registry.servers.resolve(world.cleo, 'p', 'edit')).ownerId).toBe(world.cleo.userId)
+    expect((await registry.servers.resolve(world.cleo, 'p', 'change')).ownerId).toBe(world.cleo.userId)
   })
 })

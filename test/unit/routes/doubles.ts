@@ -12,6 +12,7 @@ import type { PluginContext } from '../../../core/contract/plugin.ts'
 import type { McpMiddleware } from '../../../core/contract/points.ts'
 import type { GroupRecord, Role, ServerRecord, UserActor } from '../../../core/contract/records.ts'
 import { LongText } from '../../../core/domain/json/long-text.ts'
+import { canUse, roleFor, type Thing, type ThingRole } from '../../../core/domain/ownership.ts'
 import type { ServerStatus } from '../../../core/domain/server/status.ts'
 import { catalogItem } from '../../../core/domain/tools/catalog-item.ts'
 import { EventBus } from '../../../core/events/bus.ts'
@@ -173,6 +174,7 @@ export class World {
         channelCounts: async () => new Map(),
       } as unknown as ResourceRoutesDeps['alerts'],
       templates: () => undefined,
+      closedFields: () => [],
       exports: { make: async () => new LongText([Buffer.from('{}')]) },
       importSources: () => new Map(),
       imports: {} as unknown as ResourceRoutesDeps['imports'],
@@ -216,7 +218,6 @@ export class World {
         remove: () => Promise.reject(new Error('not asked for')),
       },
       logStore: () => undefined,
-      sealer: createSealer([new Uint8Array(32)]),
       logging: { levels: new LogLevels('info'), sinks: () => [] },
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
       clientConfigs: bundledClients,
@@ -262,12 +263,12 @@ export class World {
     })
   }
 
-  #server(who: UserActor, ref: string, right: 'see' | 'edit'): ServerRecord {
+  #server(who: UserActor, ref: string, right: ThingRole): ServerRecord {
     const [owner, name] = ref.includes('~') ? ref.split('~') : [who.name, ref]
     const found = this.servers.find(record => record.ownerName === owner && record.name === name)
     const edits = who.role === 'admin' || found?.ownerId === who.userId
     if (!found || !(edits || found.visibility === 'public')) throw new HubError('server_not_found', `No server ${ref}`)
-    if (right === 'edit' && !edits) throw new HubError('not_owner', 'Not yours')
+    if (right !== 'use' && !edits) throw new HubError('not_owner', 'Not yours')
     return found
   }
 
@@ -277,7 +278,7 @@ export class World {
         this.deeds.push(`list ${JSON.stringify(query)}`)
         return query.scope === 'public' ? this.servers.filter(each => each.visibility === 'public') : this.servers
       },
-      resolve: async (who: UserActor, ref: string, right: 'see' | 'edit') => this.#server(who, ref, right),
+      resolve: async (who: UserActor, ref: string, right: ThingRole) => this.#server(who, ref, right),
       create: async (who: UserActor, body: JsonObject) => {
         if (body.name === 'bad') throw new HubError('validation_failed', 'bad', { errors: [fieldError] })
         const record = serverRecord({ ownerId: who.userId, ownerName: who.name, name: String(body.name), revision: 1 })
@@ -300,15 +301,21 @@ export class World {
       },
       patch: async (who: UserActor, ref: string, patch: JsonObject, options: JsonObject) => {
         this.deeds.push(`patch ${JSON.stringify(patch)} ${JSON.stringify(options)}`)
-        const record = this.#server(who, ref, 'edit')
+        const record = this.#server(who, ref, 'change')
         return { ...record, revision: record.revision + 1, tools: { ...record.tools, ...(patch.tools as object) } }
       },
       remove: async (_who: UserActor, ref: string) => this.deeds.push(`remove ${ref}`),
       setEnabled: async (who: UserActor, ref: string, enabled: boolean) => {
         this.deeds.push(`enabled ${enabled}`)
-        return { ...this.#server(who, ref, 'edit'), enabled, revision: 4 }
+        return { ...this.#server(who, ref, 'change'), enabled, revision: 4 }
       },
       publicBody: (record: ServerRecord) => ({ name: record.name, transport: record.transport, ...record.config }),
+    }
+    const roles = { sharedRole: () => undefined }
+    const shares = {
+      roleOf: (who: UserActor, thing: Thing) => roleFor(who, thing, roles),
+      mayUse: (userId: string, thing: Thing) => canUse(userId, thing, roles),
+      isMissedBySome: () => false,
     }
     const groups = {
       list: async () => this.groups,
@@ -337,7 +344,7 @@ export class World {
       },
     }
     const audit = { record: (_who: unknown, entry: AuditEntry) => this.audit.push(entry) }
-    return { servers, groups, settings, audit } as unknown as Registry
+    return { servers, groups, shares, settings, audit } as unknown as Registry
   }
 
   #upstreams(): Upstreams {

@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from 'bun:test'
 import type { HubConfig } from '../../../core/config/schema.ts'
-import { countStates, endpointOf } from '../../../core/http/routes/groups/groups.ts'
+import { countStates, endpointOf } from '../../../core/http/routes/groups/group-view.ts'
 import { liveConnections } from '../../../core/http/routes/hub/admin.ts'
 import { healthStatus } from '../../../core/http/routes/hub/health.ts'
 import { limitItems } from '../../../core/http/routes/hub/limits.ts'

@@ -25,7 +25,7 @@ describe('serverView()', () => {
     world.states.set('s-1', 'offline')
     const view = of(serverView(world.deps, bob, shared))
     world.states.clear()
-    expect(Object.keys(view).sort()).toEqual(['description', 'name', 'owner', 'status', 'tools', 'transport'])
+    expect(Object.keys(view).sort()).toEqual(['description', 'name', 'owner', 'role', 'status', 'tools', 'transport'])
     expect(Object.keys(view.status).sort()).toEqual(['counts', 'since', 'state'])
     expect(JSON.stringify(view)).not.toContain('secret path')
   })

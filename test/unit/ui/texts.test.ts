@@ -3,13 +3,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { templates } from '../../../ui/locales/zh/mod.ts'
 
-const UI = join(import.meta.dir, '../../../ui')
-const files = readdirSync(UI, { recursive: true, encoding: 'utf8' })
-  .filter(
-    path =>
-      path.endsWith('.ts') && !path.startsWith('dist') && !path.startsWith('locales') && !path.startsWith('build'),
-  )
-  .map(path => ({ path, text: readFileSync(join(UI, path), 'utf8') }))
+const ROOT = join(import.meta.dir, '../../..')
+const below = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(path => `${folder}/${path}`)
+const files = [...below('ui'), ...below('plugins').filter(path => /^plugins\/[\w-]+\/console\//.test(path))]
+  .filter(path => path.endsWith('.ts') && !/^ui\/(?:dist|locales|build)|\/words\.zh\.ts$/.test(path))
+  .map(path => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
 
 const LITERAL = String.raw`(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)")`
 
@@ -54,7 +53,7 @@ test('a translation has the places of its text', () => {
 
 test('texts are literals where they are called', () => {
   const open = files
-    .filter(({ path }) => path !== 'text/t.ts')
+    .filter(({ path }) => path !== 'ui/text/t.ts')
     .flatMap(({ path, text }) =>
       [...text.matchAll(/[^.\w]t\(\s*([^'"\s)][^,)]*)/g)].map(([, argument]) => `${path}: t(${argument}`),
     )

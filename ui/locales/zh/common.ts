@@ -2,6 +2,9 @@
 export const common: Readonly<Record<string, string>> = {
   'Group all online servers': '将所有在线服务器编为一组',
   'No server is online. Start one first.': '没有在线的服务器，请先启动一个。',
+  Tags: '标签',
+  Tag: '标签',
+  'Words to find it by, and for rules': '用于查找和规则的词',
   Dashboard: '概览',
   Servers: '服务器',
   Server: '服务器',

@@ -1,5 +1,26 @@
 /** Chinese texts of group, by their English. */
 export const group: Readonly<Record<string, string>> = {
+  'Equal servers as one': '将相同的服务器合为一组工具',
+  'Servers that are alike, such as one for each region, are listed once, with an argument that chooses the server.':
+    '相同的服务器（例如每个地区一个）只列出一次，由一个参数选择服务器。',
+  Argument: '参数',
+  'Such as region, tenant or device': '例如地区、租户或设备',
+  'Its description': '参数描述',
+  'The server that runs it.': '执行调用的服务器。',
+  'Where it is left out': '未给出时',
+  'Refuse the call': '拒绝调用',
+  'Value that chooses it': '选择它的值',
+  'Value that chooses {name}': '选择 {name} 的值',
+  'listed on its own': '单独列出',
+  'Another server has this value': '另一个服务器已有此值',
+  Differences: '差异',
+  'Differences of {name}': '{name} 的差异',
+  'Place in the schema': '在参数格式中的位置',
+  'not there': '没有',
+  'Words to find it by, separated by commas': '用于查找的词，以逗号分隔',
+  'Instructions for clients': '给客户端的说明',
+  'Models read them before they use the tools, in place of the description.': '模型在使用工具前阅读，取代描述。',
+  'Leave out the instructions of its servers': '不附上其服务器的说明',
   'of {owner}, read-only': '属于 {owner}，只读',
   'Not saved': '未保存',
   Saved: '保存于',
@@ -87,12 +108,18 @@ export const group: Readonly<Record<string, string>> = {
     '服务器 {server}：只有支持询问的客户端能看到 {tools}。',
   'Server {server}: listed under another name, since others have the same: {tools}.':
     '服务器 {server}：因与其他服务器重名，以下工具以其他名称列出：{tools}。',
+  'Server {server} is private: not all who may use the group get it. Share the server with them, too.':
+    '服务器 {server} 是私有的：并非所有可使用该分组的人都能得到它。请也把该服务器共享给他们。',
   'Server {server}: {tools} changed and waits for the approval of its owner.':
     '服务器 {server}：{tools} 已变更，等待所有者批准。',
   '{count} {kind} are left out: one address offers at most {limit}.':
     '有 {count} 个{kind}未列出：一个地址最多提供 {limit} 个。',
   'A model pays about {tokens} tokens to read these tools, most for {largest}. Select fewer, or use {path}.':
     '模型读取这些工具约需 {tokens} 个 Token，其中最多的是 {largest}。请减少所选工具，或使用 {path}。',
+  '{item} of {values} is left out: its schema is unlike that of {as}{places}.':
+    '{values} 的 {item} 未列出：其参数格式与 {as} 不同{places}。',
+  '{item} cannot be used with {values}: not offered there.': '{item} 不能用于 {values}：那里没有提供。',
+  '{item} is left out: it has the argument of the selector itself.': '{item} 未列出：它本身已有选择器的参数。',
   'A model pays about {tokens} tokens to read the tool {tool}.': '模型读取工具 {tool} 约需 {tokens} 个 Token。',
   tools: '工具',
   prompts: '提示',

@@ -45,4 +45,10 @@ export const plugins: Readonly<Record<string, string>> = {
   'The script of {plugin} does not define the element {name}.': '{plugin} 的脚本未定义元素 {name}。',
   'The script of {plugin} could not be loaded: {reason}': '无法加载 {plugin} 的脚本：{reason}',
   'An administrator finds the plugin under Plugins.': '管理员可在“插件”页面找到此插件。',
+  'This page is off': '此页面已关闭',
+  'It belongs to the plugin {name}, which does not run. Switch the plugin on to have the page.':
+    '它属于插件 {name}，该插件没有运行。启用插件后即可使用此页面。',
+  'It belongs to the plugin {name}, which does not run. An administrator can switch it on.':
+    '它属于插件 {name}，该插件没有运行。管理员可以启用它。',
+  'To the plugin': '前往插件',
 }

@@ -355,8 +355,15 @@ export const server: Readonly<Record<string, string>> = {
   'It is written in a form that does not work here, or not well: {detail}': '其写法在此处无法使用或不合适：{detail}',
   'Use this form': '使用此写法',
   'Saved in the right form': '已按正确写法保存',
+  'Its fields {fields} belong to the plugin {plugin}, which does not run.':
+    '它的字段 {fields} 属于插件 {plugin}，该插件没有运行。',
+  'No records are stored': '未存储任何记录',
+  'An administrator can switch on the plugin log-database.': '管理员可以启用插件 log-database。',
   'It serves one connection at a time: all clients share it, and it cannot ask any of them.':
     '它一次只服务一个连接：所有客户端共用该连接，它不能向任何客户端提问。',
   'Its certificate is not checked: somebody on the way can read and change everything.':
     '未检查其证书：中间人可以读取并篡改全部内容。',
+  'it wants you to sign in': '它要求您登录',
+  'its address has changed since the sign-in': '登录之后它的地址有变化',
+  'the permission given does not suffice': '已授予的权限不足',
 }

@@ -1,9 +1,9 @@
 import { html, nothing } from 'lit'
 import { PbElement } from '../../components/element.ts'
+import { sandboxNote } from '../../components/sandbox-note.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import type { Body } from './draft.ts'
-import { sandboxNote } from './entry.ts'
 
 /** Ways to add a server without pasting a configuration. */
 export type Manual = 'program' | 'url' | 'openapi'

@@ -3,6 +3,7 @@ import { createRef, ref } from 'lit/directives/ref.js'
 import { api } from '../../api/client.ts'
 import { ApiError, asApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
+import { piecesOf } from '../../app/parts.ts'
 import { pluginPages } from '../../app/plugin-pages.ts'
 import { href, router } from '../../app/router.ts'
 import { confirmed } from '../../components/confirm.ts'
@@ -15,11 +16,13 @@ import { type Body, Draft, type IfExists, positionOf, type Verdict } from './dra
 import { type PbEntry, target, verdictTag } from './entry.ts'
 import { pointersOf, type SwitchedFile, switchedFile } from './original.ts'
 import { pathOf, saveDrafts } from './save.ts'
-import './bundle.ts'
+import '../../app/piece-element.ts'
 import './manual.ts'
 
 /** Key under which other pages store pasted text before they navigate here. */
 const HANDED_OVER = 'patchbay.paste'
+/** The console's own ways; `market` is a link, and plugins have others. */
+const OWN_WAYS: ReadonlySet<string> = new Set(['paste', 'program', 'url', 'openapi'])
 
 /** Adds servers from pasted text, or by a form for each kind. Nothing is saved or started before Save. */
 export class PbPageAddServer extends PbPage {
@@ -72,20 +75,21 @@ export class PbPageAddServer extends PbPage {
   override content(): unknown {
     if (this.switched) return html`<pb-switched-file .file=${this.switched}></pb-switched-file>`
     const asked = this.view('way') ?? 'paste'
-    const takesBundles = pluginPages.has('bundles')
-    const way = asked === 'bundle' && !takesBundles ? 'paste' : asked
+    const pieces = piecesOf('add-server')
+    const piece = pieces.find(({ id }) => id === asked)
+    const way = piece || OWN_WAYS.has(asked) ? asked : 'paste'
     const ways = [
       { id: 'paste', label: t('Paste') },
       { id: 'program', label: t('Program') },
       { id: 'url', label: t('URL') },
       { id: 'openapi', label: 'OpenAPI' },
-      ...(takesBundles ? [{ id: 'bundle', label: t('Bundle') }] : []),
+      ...pieces.map(({ id, title }) => ({ id, label: title() })),
       ...(pluginPages.has('market') ? [{ id: 'market', label: t('From the market') }] : []),
     ]
     const link = (id: string): string =>
       id === 'market' ? href('/market') : href('/servers/new', { way: id === 'paste' ? undefined : id })
     return html`${tabs(t('Ways to add'), ways, way, link)}<div class="addg" @pb-draft=${(event: CustomEvent<Draft>) => this.#replace(this.at, event.detail)}>
-      <div class="stack">${way === 'bundle' ? html`<pb-bundle-form></pb-bundle-form>` : way === 'paste' ? this.#pasted() : this.#manual(way)}${way === 'bundle' ? nothing : this.#found()}</div>${way === 'bundle' ? nothing : this.#hand()}</div>`
+      <div class="stack">${piece ? html`<pb-piece .piece=${piece}></pb-piece>` : way === 'paste' ? this.#pasted() : this.#manual(way)}${piece ? nothing : this.#found()}</div>${piece ? nothing : this.#hand()}</div>`
   }
 
   #manual(way: string): unknown {

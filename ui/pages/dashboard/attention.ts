@@ -2,9 +2,10 @@ import { html, nothing, type TemplateResult } from 'lit'
 import { api } from '../../api/client.ts'
 import type { Attention, FiringAlert, Overview } from '../../api/monitoring.ts'
 import { asApiError } from '../../api/problem.ts'
-import { connectPath } from '../../api/server-sign-ins.ts'
+import { connectPath } from '../../api/servers.ts'
 import { refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
+import { hasPage } from '../../app/plugin-pages.ts'
 import { href } from '../../app/router.ts'
 import { endsBySignIn } from '../../components/cause.ts'
 import { hubWords } from '../../components/hub-words.ts'
@@ -82,7 +83,7 @@ function serverLine(server: ServerRecord, after: () => void): Line {
       t('Trying {name} now', { name: server.name }),
       after,
     )
-  const signIn = endsBySignIn(status.reason?.code) && server.id !== undefined
+  const signIn = endsBySignIn(status.reason?.code) && server.id !== undefined && hasPage('connections')
   const button = signIn
     ? html`<a class="btn sm pri" href=${href(connectPath(server.id))}>${t('Sign in')}</a>`
     : refused

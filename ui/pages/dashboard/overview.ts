@@ -9,6 +9,7 @@ import { href } from '../../app/router.ts'
 import { callsMark } from '../../components/calls-mark.ts'
 import { PbElement } from '../../components/element.ts'
 import { missingFigure } from '../../components/hub-words.ts'
+import { hasLogs, logLink } from '../../components/log-link.ts'
 import { show } from '../../components/states.ts'
 import { isResting } from '../../components/status.ts'
 import { formatCount, formatPercent, UNKNOWN } from '../../text/format.ts'
@@ -69,7 +70,7 @@ class PbDashboardOverview extends PbElement {
   readonly #activity = new Resource<Page<ActivityCall>>(this, {
     read: signal =>
       inTurn(() => api.get('/api/monitoring/activity', { query: { limit: 6, scope: this.#scopeQuery }, signal })),
-    key: () => this.scope,
+    key: () => (hasLogs() ? this.scope : undefined),
     everyMs: EVERY_MS,
   })
   readonly #machine = new Resource<Resources>(this, {
@@ -93,14 +94,16 @@ class PbDashboardOverview extends PbElement {
     return html`<div class="g21">${attentionCard(overview, servers, reload)}${firingCard(overview, reload)}</div>`
   }
 
-  #feed(): TemplateResult {
-    return html`<section class="card"><div class="ch"><h2>${t('Recent activity')}</h2><div class="r"><a href=${href('/logs')}>${t('Logs')}</a></div></div>${show(
-      this.#activity,
-      ({ items }) =>
-        items.length === 0
-          ? html`<p class="cb q s">${t('No call yet. It appears here as soon as a client calls a tool.')}</p>`
-          : html`<ul class="feed">${items.map(activityLine)}</ul>`,
-    )}</section>`
+  #feed(): unknown {
+    return !hasLogs()
+      ? nothing
+      : html`<section class="card"><div class="ch"><h2>${t('Recent activity')}</h2><div class="r">${logLink({}, t('Logs'))}</div></div>${show(
+          this.#activity,
+          ({ items }) =>
+            items.length === 0
+              ? html`<p class="cb q s">${t('No call yet. It appears here as soon as a client calls a tool.')}</p>`
+              : html`<ul class="feed">${items.map(activityLine)}</ul>`,
+        )}</section>`
   }
 
   #machineCard(): TemplateResult {
@@ -163,11 +166,14 @@ function activityLine(call: ActivityCall): TemplateResult {
     call.requestId === undefined
       ? { from: call.timestamp, to: call.timestamp, user: call.user.name }
       : { q: `requestId:${call.requestId}` }
-  return html`<li>${icon(good ? 'wrench' : 'circle-x', good ? {} : { class: 'bad', label: t('Failed') })}<span class="cut"><a href=${href('/logs', query)}>${
-    good
-      ? rich('{user} called {tool} of {server}', { user: from, tool: name, server: where })
-      : rich('{tool} of {server} failed for {user}', { user: from, tool: name, server: where })
-  }${callsMark({ message: 'tools/call', ...call })}</a></span><pb-time .at=${call.timestamp}></pb-time></li>`
+  return html`<li>${icon(good ? 'wrench' : 'circle-x', good ? {} : { class: 'bad', label: t('Failed') })}<span class="cut">${logLink(
+    query,
+    html`${
+      good
+        ? rich('{user} called {tool} of {server}', { user: from, tool: name, server: where })
+        : rich('{tool} of {server} failed for {user}', { user: from, tool: name, server: where })
+    }${callsMark({ message: 'tools/call', ...call })}`,
+  )}</span><pb-time .at=${call.timestamp}></pb-time></li>`
 }
 
 function machine({ cpu, memory, disk, reasons }: Resources): TemplateResult {

@@ -1,5 +1,13 @@
-import type { GroupMember, GroupRecord, ServerRecord, ToolRecord } from '../../api/types.ts'
+import type {
+  GroupInstructions,
+  GroupMember,
+  GroupRecord,
+  GroupSelector,
+  ServerRecord,
+  ToolRecord,
+} from '../../api/types.ts'
 import { refOf } from '../../api/types.ts'
+import { tagsIn } from '../../components/tags.ts'
 
 /** A tool that a member selects, perhaps under another name. */
 export interface ChosenTool {
@@ -16,21 +24,42 @@ export interface DraftMember {
   readonly resources: 'all' | readonly unknown[]
 }
 
+/** A selector as it is edited; empty texts are left out. */
+export interface DraftSelector {
+  readonly argument: string
+  readonly default: string
+  readonly description: string
+  /** The value of each server; an empty one leaves it an ordinary member. */
+  readonly values: Readonly<Record<string, string>>
+}
+
 /** A group as it is edited. */
 export interface Draft {
   readonly name: string
   readonly description: string
   readonly visibility: 'private' | 'public'
   readonly naming: 'auto' | 'prefixed'
+  readonly instructions: GroupInstructions
+  /** As they are typed, separated by commas. */
+  readonly tags: string
+  readonly selector?: DraftSelector | undefined
   readonly members: readonly DraftMember[]
 }
 
 /** An empty group. */
-export const EMPTY: Draft = { name: '', description: '', visibility: 'private', naming: 'auto', members: [] }
+export const EMPTY: Draft = {
+  ...{ name: '', description: '', visibility: 'private', naming: 'auto', tags: '', members: [] },
+  instructions: { text: '', members: 'beside' },
+}
 
 /** A saved group, to be edited. */
-export function draftOf({ name, description = '', visibility, naming, members }: GroupRecord): Draft {
-  return { name, description, visibility, naming, members: members.map(memberOf) }
+export function draftOf(group: GroupRecord): Draft {
+  const { name, description = '', visibility, naming, members, instructions, tags = [], selector } = group
+  return {
+    ...{ name, description, visibility, naming, members: members.map(memberOf), tags: tags.join(', ') },
+    instructions: instructions ?? EMPTY.instructions,
+    ...(selector ? { selector: draftSelector(selector) } : {}),
+  }
 }
 
 function memberOf({ server, alias, tools, prompts, resources }: GroupMember): DraftMember {
@@ -41,14 +70,32 @@ function memberOf({ server, alias, tools, prompts, resources }: GroupMember): Dr
   }
 }
 
+function draftSelector({ argument, members, default: preset = '', description = '' }: GroupSelector): DraftSelector {
+  const values = Object.entries(members).map(([value, server]) => [server, value] as const)
+  return { argument, default: preset, description, values: Object.fromEntries(values) }
+}
+
+function selectorOf({ argument, default: preset, description, values }: DraftSelector, members: Draft['members']) {
+  const chosen = members.flatMap(({ server }) => (values[server] ? [[values[server], server] as const] : []))
+  return {
+    argument,
+    members: Object.fromEntries(chosen),
+    ...(chosen.some(([value]) => value === preset) ? { default: preset } : {}),
+    ...(description === '' ? {} : { description }),
+  }
+}
+
 /** The body that saves it. `owner`: for a group of another user. */
 export function bodyOf(
-  { name, description, visibility, naming, members }: Draft,
+  { name, description, visibility, naming, members, instructions, tags, selector }: Draft,
   owner?: string,
 ): Record<string, unknown> {
   return {
     ...{ name, visibility, naming },
     ...(description === '' ? {} : { description }),
+    ...(instructions.text.trim() === '' ? {} : { instructions }),
+    ...(tags.trim() === '' ? {} : { tags: tagsIn(tags) }),
+    ...(selector === undefined ? {} : { selector: selectorOf(selector, members) }),
     ...(owner === undefined ? {} : { owner }),
     members: members.map(({ alias, tools, ...member }) => ({
       ...member,

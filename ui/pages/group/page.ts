@@ -3,12 +3,13 @@ import { api, segment } from '../../api/client.ts'
 import type { Connections } from '../../api/connections.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { readAll } from '../../api/servers.ts'
-import { type GroupRecord, refOf, type ServerRecord } from '../../api/types.ts'
+import { type GroupRecord, type GroupSelector, refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
-import { href, router } from '../../app/router.ts'
+import { router } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
 import { confirmed } from '../../components/confirm.ts'
+import { logLink } from '../../components/log-link.ts'
 import { PbPage } from '../../components/page.ts'
 import { errorState, errorText, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
@@ -18,6 +19,7 @@ import { conflictCard } from './conflict.ts'
 import { bodyOf, type Draft, draftOf, EMPTY, newMember } from './draft.ts'
 import { fields } from './fields.ts'
 import { type Preview, previewCard, wholePreview } from './preview.ts'
+import { selectorCard } from './selector.ts'
 import './connect.ts'
 import './members.ts'
 
@@ -132,7 +134,7 @@ class PbPageGroup extends PbPage {
     const change = (changes: Partial<Draft>): void => this.#change({ ...draft, ...changes })
     return html`${this.error ? errorState(this.error) : nothing}${this.conflict ? conflictCard(this.conflict, this.refusal, draft, this.#takeTheirs, () => void this.#keepMine()) : nothing}
       <div class="geg"><div class="stack">${fields(draft, group, this.error, this.#mayEdit, change)}
-      <pb-group-members .draft=${draft} .servers=${servers} .disabled=${!this.#mayEdit} @pb-change=${(event: CustomEvent<Partial<Draft>>) => change(event.detail)}></pb-group-members></div>
+      <pb-group-members .draft=${draft} .servers=${servers} .disabled=${!this.#mayEdit} @pb-change=${(event: CustomEvent<Partial<Draft>>) => change(event.detail)}></pb-group-members>${selectorCard(draft, this.error, this.#mayEdit, change)}</div>
       <aside class="stack" aria-label=${t('What a client will see')}>${shown instanceof Error ? errorState(shown) : shown ? previewCard(shown, this.draft ? saved : undefined, this.#clients(group)) : nothing}${group ? addresses(group) : nothing}</aside></div>
       ${group ? html`<pb-connect .group=${group} .client=${this.view('connect')} @pb-close=${() => this.setView({ connect: undefined })} @pb-client=${(event: CustomEvent<string>) => this.setView({ connect: event.detail })}></pb-connect>` : nothing}`
   }
@@ -183,7 +185,7 @@ class PbPageGroup extends PbPage {
       const body = bodyOf(this.#draft, this.#foreignOwner)
       const saved = group
         ? await api.patch<GroupRecord>(`/api/groups/${segment(refOf(group))}`, {
-            body: { description: null, ...body },
+            body: { description: null, instructions: null, tags: null, ...body, ...this.#selectorPatch(body.selector) },
             revision: group.revision,
           })
         : await api.post<GroupRecord>('/api/groups', { body })
@@ -199,6 +201,21 @@ class PbPageGroup extends PbPage {
       } else this.error = problem
     }
     this.saving = false
+  }
+
+  /** A merge patch keeps what it does not name, so values that were taken out are named as null. */
+  #selectorPatch(selector: unknown): { readonly selector: unknown } {
+    const before = this.#group?.selector
+    if (selector === undefined || before === undefined) return { selector: selector ?? null }
+    const { members } = selector as GroupSelector
+    const none = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, null]))
+    return {
+      selector: {
+        ...none(['default', 'description']),
+        ...selector,
+        members: { ...none(Object.keys(before.members)), ...members },
+      },
+    }
   }
 
   readonly #takeTheirs = (): void => {
@@ -254,5 +271,5 @@ function addresses({ endpoint, ref, name }: GroupRecord): TemplateResult {
   const line = (word: string, hint: string, address: string): TemplateResult =>
     html`<div><h3 class="sech">${word}</h3><div class="copyline"><span class="cut" title=${address}>${address}</span><pb-copy .text=${address} label=${t('Copy: {what}', { what: word })}></pb-copy></div><p class="xs q">${hint}</p></div>`
   return html`<section class="card"><div class="ch line"><h2>${t('Addresses')}</h2></div><div class="cb stack padt">${line(t('MCP'), t('For clients.'), endpoint)}${line(t('Smart'), t('A client searches for tools in place of listing all of them.'), smart)}${line('OpenAPI', t('The tools as plain HTTP, for programs that do not speak MCP.'), `${rest}/openapi.json`)}
-    <p class="s"><a href=${href('/logs', { q: `group:${name}` })}>${t('Logs of this group')}</a></p></div></section>`
+    <p class="s">${logLink({ q: `group:${name}` }, t('Logs of this group'))}</p></div></section>`
 }

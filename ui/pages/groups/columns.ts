@@ -7,6 +7,7 @@ import { warningText } from '../../components/group-warning.ts'
 import { type Jack, jackField } from '../../components/patch-bay/jacks.ts'
 import type { Bay } from '../../components/patch-bay/model.ts'
 import type { Column } from '../../components/table.ts'
+import { tagsOf } from '../../components/tags.ts'
 import { formatCount, formatNumber, UNKNOWN } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
@@ -81,7 +82,7 @@ export function groupColumns(): Column<GroupRow>[] {
 
 function nameCell({ group }: GroupRow): TemplateResult {
   const foreign = group.owner !== session.user?.name
-  return html`<a class="nm" href=${href(groupPath(group))}>${group.name}</a>${foreign ? html` <span class="tag">${group.owner}</span>` : nothing}${group.description ? html`<span class="cellsub">${group.description}</span>` : nothing}`
+  return html`<a class="nm" href=${href(groupPath(group))}>${group.name}</a>${foreign ? html` <span class="tag">${group.owner}</span>` : nothing}${tagsOf(group.tags)}${group.description ? html`<span class="cellsub">${group.description}</span>` : nothing}`
 }
 
 function endpointCell({ endpoint, name }: GroupRecord): TemplateResult {

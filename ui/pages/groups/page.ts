@@ -11,6 +11,7 @@ import { PbPage } from '../../components/page.ts'
 import { bayOf } from '../../components/patch-bay/model.ts'
 import { emptyState, show } from '../../components/states.ts'
 import type { Sort } from '../../components/table.ts'
+import { hasTag, tagFilter } from '../../components/tags.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
 import { type GroupRow, groupColumns } from './columns.ts'
@@ -76,10 +77,11 @@ class PbPageGroups extends PbPage {
 
   #list(groups: readonly GroupRecord[]): TemplateResult {
     const bay = this.#links.data && bayOf(this.#links.data)
-    const rows: GroupRow[] = groups.map(group => ({ group, bay, links: this.#links.data }))
+    const shown = groups.filter(group => hasTag(group, this.view('tag')))
+    const rows: GroupRow[] = shown.map(group => ({ group, bay, links: this.#links.data }))
     const [by = 'name', direction] = (this.view('sort') ?? 'name').split(':')
-    return html`${onlySample(groups) && this.view('scope') === undefined ? this.#offer() : nothing}<pb-table kind="tgroups" .label=${t('Groups')} .rows=${rows} .columns=${groupColumns()} .keyOf=${({ group }: GroupRow) => group.id} .nameOf=${({ group }: GroupRow) => group.name} .sort=${{ by, down: direction === 'down' }}
-      .foot=${html`<span>${plural(groups.length, '{n} group', '{n} groups')}</span><span class="push wide">${t('Tokens are what a client reads when it lists the tools')}</span>`}
+    return html`${onlySample(groups) && this.view('scope') === undefined ? this.#offer() : nothing}${tagFilter(groups, this.view('tag'), tag => this.setView({ tag }))}<pb-table kind="tgroups" .label=${t('Groups')} .rows=${rows} .columns=${groupColumns()} .keyOf=${({ group }: GroupRow) => group.id} .nameOf=${({ group }: GroupRow) => group.name} .sort=${{ by, down: direction === 'down' }}
+      .foot=${html`<span>${plural(shown.length, '{n} group', '{n} groups')}</span><span class="push wide">${t('Tokens are what a client reads when it lists the tools')}</span>`}
       @pb-sort=${(event: CustomEvent<Sort>) => this.setView({ sort: `${event.detail.by}${event.detail.down ? ':down' : ''}` })}
       @pb-open=${(event: CustomEvent<GroupRow>) => void router.go(`/groups/${encodeURIComponent(refOf(event.detail.group))}`)}></pb-table>`
   }

@@ -1,9 +1,9 @@
 import { html, nothing } from 'lit'
 import type { Page } from '../../api/client.ts'
 import { type AccessKey, type KeyScope, keysApi, type NewKey } from '../../api/keys.ts'
-import { oauthApi } from '../../api/oauth.ts'
 import { asApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
+import { hasPage } from '../../app/plugin-pages.ts'
 import { Resource } from '../../app/resource.ts'
 import { href, router } from '../../app/router.ts'
 import { confirmed } from '../../components/confirm.ts'
@@ -29,9 +29,6 @@ class PbPageKeys extends PbPage {
   #release: (() => void) | undefined
   readonly #keys = new Resource<Page<AccessKey>>(this, { read: signal => keysApi.list(signal), everyMs: 30_000 })
 
-  /** Fails where the hub offers no sign-in to apps; then nothing leads to their page. */
-  readonly #apps = new Resource<unknown>(this, { read: signal => oauthApi.grants(signal) })
-
   override disconnectedCallback(): void {
     super.disconnectedCallback()
     this.#release?.()
@@ -43,7 +40,7 @@ class PbPageKeys extends PbPage {
   }
 
   override actions() {
-    const apps = this.#apps.data
+    const apps = hasPage('apps')
       ? html`<a class="btn" href=${href('/apps')}>${icon('plug')}${t('Connected apps')}</a>`
       : nothing
     return html`${apps}<button type="button" class="btn ${this.#keys.data?.total === 0 ? '' : this.fresh ? '' : 'pri'}" @click=${() => this.setView({ new: '1' })}>${icon('plus')}${t('New key')}</button>`

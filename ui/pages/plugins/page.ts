@@ -3,8 +3,8 @@ import { api, type Page, segment } from '../../api/client.ts'
 import { asApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
-import { href } from '../../app/router.ts'
 import { drawer, hide } from '../../components/layer.ts'
+import { hasLogs, logLink } from '../../components/log-link.ts'
 import { type Crumb, PbPage } from '../../components/page.ts'
 import { errorText, ownWordsOf, show } from '../../components/states.ts'
 import { mark } from '../../components/status.ts'
@@ -127,7 +127,7 @@ function facts(plugin: Plugin): unknown {
     <dt>${t('Used by')}</dt><dd>${usedBy ? dependents(usedBy) : t('nothing')}</dd>
     ${middleware ? middlewareFacts(middleware) : nothing}
     ${sha256 ? html`<dt>SHA-256</dt><dd><code class="wrapx">${sha256}</code></dd>` : nothing}
-    <dt>${t('Log')}</dt><dd><a href=${href('/logs', { q: `component:"plugin:${name}"` })}>${t('Its log lines')}</a></dd></dl>`
+    ${hasLogs() ? html`<dt>${t('Log')}</dt><dd>${logLink({ q: `component:"plugin:${name}"` }, t('Its log lines'))}</dd>` : nothing}</dl>`
 }
 
 /** Requests that its middlewares ended, and their last failure. */

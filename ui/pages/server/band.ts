@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { StateChange } from '../../api/servers.ts'
 import type { ServerRecord } from '../../api/types.ts'
-import { href } from '../../app/router.ts'
 import { causeOf } from '../../components/cause.ts'
+import { logLink } from '../../components/log-link.ts'
 import { mark, type Tone } from '../../components/status.ts'
 import { formatClock, formatPercent, formatSpan } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
@@ -114,5 +114,5 @@ function lastFault(server: ServerRecord, spans: readonly Span[], changes: readon
   const clock = (time: number): string => formatClock(time).slice(0, 5)
   return html`<p class="s q evt">${icon('info', { class: 's14' })}<span>${t('{from} to {to}', { from: clock(fault.from), to: clock(end) })}: ${causeOf(reason.code) ?? problemText(reason)}.
     ${plural(tries, 'The hub tried {n} time and came back by itself.', 'The hub tried {n} times and came back by itself.')}
-    <a href=${href('/logs', { server: server.name })}>${t('Its log lines')}</a></span></p>`
+    ${logLink({ server: server.name }, t('Its log lines'))}</span></p>`
 }

@@ -4,8 +4,8 @@ import { refOf, serverPath } from '../../api/servers.ts'
 import type { ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
-import { href } from '../../app/router.ts'
 import { PbElement } from '../../components/element.ts'
+import { hasLogs, logLink, requestLink } from '../../components/log-link.ts'
 import { emptyState, show } from '../../components/states.ts'
 import { formatClock, formatDateTime } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
@@ -43,7 +43,7 @@ export class PbServerLogs extends PbElement {
     everyMs: 5000,
   })
   readonly #records = new Resource<{ readonly items: readonly LogRecord[] }>(this, {
-    key: () => refOf(this.server),
+    key: () => (hasLogs() ? refOf(this.server) : undefined),
     read: signal => api.get('/api/logs/search', { query: { server: refOf(this.server), limit: 100 }, signal }),
     topics: ['logs'],
     apply: ({ event, data }) => (event === 'log.record' && data.server === this.server.name ? 'stale' : 'same'),
@@ -52,9 +52,12 @@ export class PbServerLogs extends PbElement {
 
   override render(): unknown {
     const isProcess = this.server.transport === 'stdio'
-    const all = href('/logs', { server: this.server.name })
-    return html`${isProcess ? this.#errors() : nothing}
-      <section class="card"><div class="ch"><h2>${t('Log records')}</h2><div class="r"><a href=${all}>${t('All of its records')}</a></div></div>
+    return html`${isProcess ? this.#errors() : nothing}${hasLogs() ? this.#stored() : isProcess ? nothing : noRecords()}`
+  }
+
+  #stored(): unknown {
+    const all = logLink({ server: this.server.name }, t('All of its records'))
+    return html`<section class="card"><div class="ch"><h2>${t('Log records')}</h2><div class="r">${all}</div></div>
       ${show(this.#records, ({ items }) =>
         items.length === 0
           ? emptyState({
@@ -83,12 +86,18 @@ export class PbServerLogs extends PbElement {
     const [name, tone] = LEVELS[level] ?? ['info', 'rest']
     return html`<tr><td class="mono nw q" title=${formatDateTime(timestamp)}>${formatClock(timestamp, true)}</td><td class="nw"><span class="st ${tone}">${icon(name)}${level}</span></td>
       <td class="mono lsaid">${message}${tool === undefined ? nothing : html` <span class="q">${tool}</span>`}</td><td class="nw lrequest">${
-        requestId === undefined
-          ? nothing
-          : html`<a class="mono xs" href=${href('/logs', { requestId })}>${requestId}</a>`
+        requestId === undefined ? nothing : requestLink(requestId, 'mono xs')
       }</td></tr>`
   }
 }
+function noRecords(): unknown {
+  return emptyState({
+    icon: 'scroll-text',
+    title: t('No records are stored'),
+    text: t('An administrator can switch on the plugin log-database.'),
+  })
+}
+
 customElements.define('pb-server-logs', PbServerLogs)
 
 declare global {

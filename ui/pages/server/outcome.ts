@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit'
-import { href } from '../../app/router.ts'
+import { hasLogs, requestLink } from '../../components/log-link.ts'
 import { segments } from '../../components/page.ts'
 import { errorText, hintLine, ownWordsOf } from '../../components/states.ts'
 import { formatBytes, formatClock, formatMs, formatNumber } from '../../text/format.ts'
@@ -98,7 +98,7 @@ function foot(run: Run, outcome: Outcome): unknown {
     text === undefined
       ? nothing
       : html`${formatBytes(new Blob([text]).size)}, ${t('about {n} tokens to a client', { n: formatNumber(Math.ceil(text.length / CHARACTERS_A_TOKEN), 0) })}<br>`
-  }${requestId === undefined ? nothing : html`<a class="mono" href=${href('/logs', { requestId })}>${requestId}</a> ${t('in the logs')}`}</span>${
+  }${requestId === undefined ? nothing : html`${requestLink(requestId, 'mono')} ${hasLogs() ? t('in the logs') : nothing}`}</span>${
     text === undefined
       ? nothing
       : html`<pb-copy .text=${text} label=${t('Copy result')}></pb-copy><button type="button" class="btn ghost sm ico" aria-label=${t('Save result')} title=${t('Save result')} @click=${save}>${icon('download')}</button>`
@@ -111,9 +111,7 @@ export function runningView(run: Run, nowMs: number): TemplateResult {
   const total = progress?.total
   const part = progress && total ? Math.min(progress.progress / total, 1) : undefined
   return html`<div class="row resh"><span class="st" role="status">${icon('loader-circle', { class: 'st-run' })}<b>${t('Running')}</b></span><span class="q s tn">${formatMs(Math.max(0, nowMs - run.startedMs))}</span>${
-    run.requestId === undefined
-      ? nothing
-      : html`<a class="mono xs push" href=${href('/logs', { requestId: run.requestId })}>${run.requestId}</a>`
+    run.requestId === undefined ? nothing : requestLink(run.requestId, 'mono xs push')
   }</div>${
     progress === undefined
       ? nothing

@@ -1,8 +1,7 @@
 import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
 import { asApiError } from '../../api/problem.ts'
-import { connectPath } from '../../api/server-sign-ins.ts'
-import { controlServer, isEditable, refOf, type ServerVerb, serverPath } from '../../api/servers.ts'
+import { connectPath, controlServer, isEditable, refOf, type ServerVerb, serverPath } from '../../api/servers.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { pluginPages } from '../../app/plugin-pages.ts'
@@ -106,6 +105,7 @@ class PbPageServer extends PbPage {
       { label: again, icon: 'rotate-cw', disabled: isOff || !runs, action: act('restart') },
       { label: t('Refresh its lists'), icon: 'list-restart', disabled: isOff || !runs, action: act('refresh') },
       { label: t('Settings'), icon: 'settings-2', action: () => this.#open('settings') },
+      ...ruleItems(server),
       {
         label: t('Delete server'),
         icon: 'trash-2',
@@ -246,6 +246,13 @@ class PbPageServer extends PbPage {
   }
 }
 customElements.define('pb-page-server', PbPageServer)
+
+/** The way to a rule about the content of its calls; nothing while the plugin for them is off. */
+function ruleItems(server: ServerRecord) {
+  if (!pluginPages.has('guards')) return []
+  const action = () => void router.go(`/guards?drawer=new&of=server:${encodeURIComponent(refOf(server))}`)
+  return [{ label: t('New content rule'), icon: 'shield', action }]
+}
 
 /** The way to the user's own sign-in at a server that asks for one. */
 function signInLink({ id, credentials, status: { reason } }: ServerRecord): unknown {

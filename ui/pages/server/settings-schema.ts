@@ -59,6 +59,13 @@ export async function settingsSchema(server: ServerRecord): Promise<Schema> {
         description: t('Clients know it by this name: another one changes their addresses.'),
       },
       description: { type: 'string', maxLength: 2000, title: t('Description') },
+      tags: {
+        type: 'array',
+        items: { type: 'string', maxLength: 32 },
+        maxItems: 20,
+        title: t('Tags'),
+        description: t('Words to find it by, and for rules'),
+      },
       ...((own?.properties ?? {}) as Readonly<Record<string, unknown>>),
       start: {
         enum: ['eager', 'lazy'],

@@ -8,6 +8,7 @@ import { checksBar } from '../../components/checks-bar.ts'
 import type { MenuItem } from '../../components/menu.ts'
 import { isResting, serverState, transportMark } from '../../components/status.ts'
 import type { Column } from '../../components/table.ts'
+import { tagsOf } from '../../components/tags.ts'
 import { formatCount, formatNumber, UNKNOWN } from '../../text/format.ts'
 import { t } from '../../text/t.ts'
 import { lastError, rankOf } from './list.ts'
@@ -65,7 +66,7 @@ function nameCell(server: ServerRecord): unknown {
     isMine ? nothing : html`<span class="f xs">${server.owner}</span>`
   }${server.visibility === 'public' ? html`<span class="tag line">${t('Public')}</span>` : nothing}${
     server.origin === 'file' ? html`<span class="tag line">${t('Settings file')}</span>` : nothing
-  }</span>${error === undefined ? nothing : html`<span class="cellsub mono" title=${error}>${error}</span>`}`
+  }${tagsOf(server.tags)}</span>${error === undefined ? nothing : html`<span class="cellsub mono" title=${error}>${error}</span>`}`
 }
 
 function stateCell(server: ServerRecord, actions: RowActions): unknown {

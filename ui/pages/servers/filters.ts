@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { stateOf } from '../../components/status.ts'
+import { allTags } from '../../components/tags.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { CONDITIONS, type Condition } from './list.ts'
@@ -12,6 +13,7 @@ export interface ServersView {
   readonly transport: string
   readonly owner: string
   readonly group: string
+  readonly tag: string
 }
 
 /** Data and actions of the filters. */
@@ -30,7 +32,7 @@ export function filterBar(options: FilterOptions): TemplateResult {
   const { view, counts, open } = options
   const total = CONDITIONS.reduce((sum, one) => sum + counts[one], 0)
   const hint = t('Name, command, URL or error')
-  const narrowed = [view.transport, view.owner, view.group].filter(value => value !== '').length
+  const narrowed = [view.transport, view.owner, view.group, view.tag].filter(value => value !== '').length
   return html`<div class="filters"><div class="wrapin">${icon('search', { class: 's14' })}<input class="in" type="search" data-search placeholder=${hint} aria-label=${hint}
       .value=${view.q} @input=${(event: InputEvent) => options.set({ q: (event.target as HTMLInputElement).value })}></div>
     <span class="chips row wrap" role="group" aria-label=${t('State')}>${chip('', t('All'), total, options)}${CONDITIONS.map(one => chip(one, wordOf(one), counts[one], options))}</span>
@@ -62,7 +64,7 @@ export const wordOf = (condition: Condition): string => example(condition).word
 function moreFilters({ view, servers, groups, set }: FilterOptions): TemplateResult {
   const distinct = (values: readonly string[]): readonly string[] => [...new Set(values)].sort()
   const choice = (
-    key: 'transport' | 'owner' | 'group',
+    key: 'transport' | 'owner' | 'group' | 'tag',
     label: string,
     entries: readonly (readonly [string, string])[],
   ): TemplateResult =>
@@ -80,5 +82,6 @@ function moreFilters({ view, servers, groups, set }: FilterOptions): TemplateRes
       t('Group'),
       groups.map(group => [group.ref, group.name] as const),
     )}
-    <button type="button" class="btn ghost sm" @click=${() => set({ transport: undefined, owner: undefined, group: undefined })}>${t('Clear filters')}</button></div>`
+    ${choice('tag', t('Tag'), allTags(servers).map(own))}
+    <button type="button" class="btn ghost sm" @click=${() => set({ transport: undefined, owner: undefined, group: undefined, tag: undefined })}>${t('Clear filters')}</button></div>`
 }

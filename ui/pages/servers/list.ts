@@ -1,6 +1,7 @@
 import { refOf } from '../../api/servers.ts'
 import type { ServerRecord } from '../../api/types.ts'
 import { isResting } from '../../components/status.ts'
+import { hasTag } from '../../components/tags.ts'
 import { problemText } from '../../text/problem.ts'
 
 /** States that the chips filter by; servers that are stopped on purpose are not faulty. */
@@ -27,12 +28,14 @@ export interface ServerFilter {
   readonly condition?: string | undefined
   readonly transport?: string | undefined
   readonly owner?: string | undefined
+  readonly tag?: string | undefined
   /** References of the group's members. */
   readonly members?: ReadonlySet<string> | undefined
 }
 
 /** True when all filters but the state match: the chips count these servers. */
-export function fitsBeyondState(server: ServerRecord, { text, transport, owner, members }: ServerFilter): boolean {
+export function fitsBeyondState(server: ServerRecord, { text, transport, owner, tag, members }: ServerFilter): boolean {
+  if (!hasTag(server, tag)) return false
   if (transport && server.transport !== transport) return false
   if (owner && server.owner !== owner) return false
   if (members && !members.has(refOf(server))) return false
@@ -45,8 +48,18 @@ const texts = new WeakMap<ServerRecord, string>()
 function searchText(server: ServerRecord): string {
   const known = texts.get(server)
   if (known !== undefined) return known
-  const { name, owner, description, command, args, url, status, problem } = server
-  const parts = [name, owner, description, command, ...(args ?? []), url, status.reason?.message, problem?.message]
+  const { name, owner, description, tags, command, args, url, status, problem } = server
+  const parts = [
+    name,
+    owner,
+    description,
+    ...(tags ?? []),
+    command,
+    ...(args ?? []),
+    url,
+    status.reason?.message,
+    problem?.message,
+  ]
   const text = parts
     .filter(part => typeof part === 'string')
     .join('\n')

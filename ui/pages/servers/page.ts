@@ -16,7 +16,6 @@ import type { Column, Sort } from '../../components/table.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
-import { signInsLink } from '../connections/link.ts'
 import { addToGroup, bulkBar, controlEach, deleteServers } from './bulk.ts'
 import { type RowActions, serverColumns } from './columns.ts'
 import { readChecks, readGroups, readServers, ServerChanges, withFresh } from './data.ts'
@@ -24,6 +23,7 @@ import { noHits, nothingYet } from './empty.ts'
 import { filterBar, type ServersView } from './filters.ts'
 import { groupDialog } from './group-dialog.ts'
 import { conditionOf, countConditions, fitsBeyondState } from './list.ts'
+import { signInsLink } from './sign-ins-link.ts'
 import '../../components/row-menu.ts'
 import '../../components/table.ts'
 
@@ -180,6 +180,7 @@ class PbPageServers extends PbPage implements RowActions {
       transport: value('transport'),
       owner: value('owner'),
       group: value('group'),
+      tag: value('tag'),
     }
   }
 
@@ -205,9 +206,7 @@ class PbPageServers extends PbPage implements RowActions {
     const groups = this.#groups.data ?? []
     const group = groups.find(({ ref }) => ref === view.group)
     const members = view.group === '' ? undefined : new Set(group?.members.map(({ server }) => server))
-    const fitting = servers.filter(server =>
-      fitsBeyondState(server, { text: view.q, transport: view.transport, owner: view.owner, members }),
-    )
+    const fitting = servers.filter(server => fitsBeyondState(server, { ...view, text: view.q, members }))
     const shown = this.#kept(fitting, view.state)
     const bar = filterBar({
       view,
@@ -220,7 +219,7 @@ class PbPageServers extends PbPage implements RowActions {
       },
       set: changes => this.setView(changes),
     })
-    return html`${bar}${shown.length === 0 ? noHits(view, () => this.setView({ q: undefined, state: undefined, transport: undefined, owner: undefined, group: undefined })) : this.#table(servers, shown)}`
+    return html`${bar}${shown.length === 0 ? noHits(view, () => this.setView({ q: undefined, state: undefined, transport: undefined, owner: undefined, group: undefined, tag: undefined })) : this.#table(servers, shown)}`
   }
 
   /** Returns the same list while nothing in it changed, so that the table does not arrange it again. */

@@ -12,8 +12,6 @@ import { problemText } from '../../text/problem.ts'
 import { LANGUAGES, type Language, t } from '../../text/t.ts'
 import '../../components/time.ts'
 import { type Limit, limitTables } from './limits.ts'
-import '../factors/factors.ts'
-import '../providers/identities.ts'
 import './sign-ins.ts'
 
 interface OwnSettings {
@@ -56,7 +54,6 @@ export class PbOwnSettings extends PbElement {
 
   override render(): unknown {
     const error = this.error ? errorState(this.error) : nothing
-    if (this.section === 'factors') return html`<pb-factors></pb-factors><pb-identities></pb-identities>`
     if (this.section === 'hosted-keys') return html`${error}${show(this.#platforms, ({ items }) => this.#keys(items))}`
     if (this.section === 'appearance') return this.#appearance()
     if (this.section === 'limits') return show(this.#limits, ({ items }) => limitTables(items))

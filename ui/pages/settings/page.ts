@@ -1,8 +1,11 @@
 import { html, nothing } from 'lit'
-import { pluginPages } from '../../app/plugin-pages.ts'
+import type { Piece } from '../../app/part.ts'
+import { pieceClosedBy, piecesOf } from '../../app/parts.ts'
+import '../../app/piece-element.ts'
 import { href } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
 import { adminsOnly } from '../../components/admins-only.ts'
+import { closedBy } from '../../components/closed-by.ts'
 import { type Crumb, PbPage } from '../../components/page.ts'
 import { t } from '../../text/t.ts'
 import './own.ts'
@@ -12,13 +15,10 @@ interface Section {
   readonly id: string
   readonly label: () => string
   readonly admin?: true
-  /** Page of a plugin; the section is there while the plugin runs. */
-  readonly page?: string
 }
 
 const SECTIONS: readonly Section[] = [
   { id: 'profile', label: () => t('Profile and password') },
-  { id: 'factors', label: () => t('Sign-in and factors'), page: 'factors' },
   { id: 'hosted-keys', label: () => t('Hosted keys') },
   { id: 'appearance', label: () => t('Appearance and keys') },
   { id: 'limits', label: () => t('Your limits') },
@@ -35,7 +35,11 @@ export class PbPageSettings extends PbPage {
 
   override content(): unknown {
     const present = this.params.section ?? 'profile'
-    const own = SECTIONS.filter(({ admin, page }) => !admin && (page === undefined || pluginPages.has(page)))
+    const [first, ...others] = SECTIONS.filter(({ admin }) => !admin)
+    const pieces = piecesOf('settings')
+    const own = [first, ...pieces.map(sectionOf), ...others].filter(section => section !== undefined)
+    const piece = pieces.find(({ id }) => id === present)
+    const closed = pieceClosedBy('settings', present)
     const hub = SECTIONS.filter(({ admin }) => admin)
     const list = (sections: readonly Section[]): unknown =>
       html`<ul>${sections.map(
@@ -43,9 +47,13 @@ export class PbPageSettings extends PbPage {
           html`<li><a href=${href(`/settings/${id}`)} aria-current=${id === present ? 'page' : nothing}>${label()}</a></li>`,
       )}</ul>`
     return html`<div class="setg"><nav class="setnav" aria-label=${t('Sections')}><p class="xs q">${t('Yours')}</p>${list(own)}${session.isAdmin ? html`<p class="xs q">${t('Hub')}</p>${list(hub)}` : nothing}</nav>
-      <div class="stack">${own.some(({ id }) => id === present) ? html`<pb-own-settings .section=${present}></pb-own-settings>` : session.isAdmin ? html`<pb-system-settings .section=${present}></pb-system-settings>` : adminsOnly()}</div></div>`
+      <div class="stack">${closed ? closedBy(closed) : piece ? html`<pb-piece .piece=${piece}></pb-piece>` : own.some(({ id }) => id === present) ? html`<pb-own-settings .section=${present}></pb-own-settings>` : session.isAdmin ? html`<pb-system-settings .section=${present}></pb-system-settings>` : adminsOnly()}</div></div>`
   }
 }
+function sectionOf({ id, title }: Piece): Section {
+  return { id, label: title }
+}
+
 customElements.define('pb-page-settings', PbPageSettings)
 
 declare global {

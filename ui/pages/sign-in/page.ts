@@ -1,17 +1,16 @@
 import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
+import type { SignInParts, Ways } from '../../app/part.ts'
+import { signInParts } from '../../app/parts.ts'
 import { placeOf } from '../../app/places.ts'
 import { router } from '../../app/router.ts'
 import { type AskedProof, session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
+import { gate } from '../../components/gate.ts'
 import { errorText } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
-import { askPasskey, hasPasskeys } from '../passkeys/ask.ts'
-import { begin, canBegin, type Ways, waysIn } from '../providers/begin.ts'
-import { gate } from './gate.ts'
-import { codeForm } from './second-step.ts'
 
 type Session = Parameters<typeof session.accept>[0]
 
@@ -24,6 +23,7 @@ export class PbSignIn extends PbElement {
     wait: { state: true },
     asked: { state: true },
     byRecovery: { state: true },
+    parts: { state: true },
     ways: { state: true },
     byPassword: { state: true },
   }
@@ -36,6 +36,8 @@ export class PbSignIn extends PbElement {
   /** The second step that waits for a code. */
   declare asked: AskedProof | undefined
   declare byRecovery: boolean | undefined
+  /** Ways besides the password; undefined until they have loaded. */
+  declare parts: SignInParts | undefined
   /** Undefined until the hub has answered. */
   declare ways: Ways | undefined
   /** True when an administrator wants the password, where the page shows none. */
@@ -46,16 +48,18 @@ export class PbSignIn extends PbElement {
 
   override connectedCallback(): void {
     super.connectedCallback()
-    if (!session.user) {
-      void waysIn().then(found => {
-        this.ways = found
-      })
-    }
+    if (!session.user) void this.#load()
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback()
     clearInterval(this.#timer)
+  }
+
+  /** A password is enough where the other ways cannot be loaded. */
+  async #load(): Promise<void> {
+    this.parts = await signInParts().catch(() => undefined)
+    this.ways = await this.parts?.waysIn()
   }
 
   override render(): unknown {
@@ -83,9 +87,9 @@ export class PbSignIn extends PbElement {
   }
 
   #others(): unknown {
-    const { ways } = this
-    const providers = ways && canBegin() ? ways.items : []
-    const withPasskey = ways?.passkeys === true && hasPasskeys()
+    const { ways, parts } = this
+    const providers = ways && parts?.canBegin() ? ways.items : []
+    const withPasskey = ways?.passkeys === true && parts?.hasPasskeys()
     const isHidden = ways?.passwords === 'off' && !this.byPassword
     const toPassword = isHidden
       ? html`<button type="button" class="btn ghost full" @click=${() => {
@@ -108,7 +112,7 @@ export class PbSignIn extends PbElement {
         : nothing
     }${providers.map(
       ({ id, label }) =>
-        html`<button type="button" class="btn big full" ?disabled=${this.busy} @click=${() => void this.#try(() => begin(id, { returnTo }))}>${t('Sign in with {provider}', { provider: label })}</button>`,
+        html`<button type="button" class="btn big full" ?disabled=${this.busy} @click=${() => void this.#try(async () => parts?.begin(id, { returnTo }))}>${t('Sign in with {provider}', { provider: label })}</button>`,
     )}${toPassword}</div>`
   }
 
@@ -118,11 +122,12 @@ export class PbSignIn extends PbElement {
   }
 
   async #byPasskey(asked?: AskedProof): Promise<void> {
-    await session.passkeyStep(await askPasskey(asked ? { ticket: asked.ticket } : {}), asked)
+    const passkey = await this.parts?.askPasskey(asked ? { ticket: asked.ticket } : {})
+    if (passkey) await session.passkeyStep(passkey, asked)
   }
 
   #secondStep(asked: AskedProof): unknown {
-    const form = codeForm({
+    const form = this.parts?.codeForm({
       ...{ asked, byRecovery: this.byRecovery === true, busy: this.busy, wait: this.wait, problem: this.#problem() },
       submit: code => void this.#try(() => session.secondStep(asked, code)),
       byPasskey: () => void this.#try(() => this.#byPasskey(asked)),

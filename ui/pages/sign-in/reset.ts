@@ -1,16 +1,16 @@
 import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
+import type { SignInParts } from '../../app/part.ts'
+import { signInParts } from '../../app/parts.ts'
 import { href, router } from '../../app/router.ts'
 import { type AskedProof, session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
+import { gate } from '../../components/gate.ts'
 import { errorText } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
-import { askPasskey } from '../passkeys/ask.ts'
-import { gate } from './gate.ts'
-import { codeForm } from './second-step.ts'
 
 type Answer = Parameters<typeof session.acceptOrAsk>[0]
 
@@ -20,6 +20,7 @@ export class PbResetPassword extends PbElement {
     error: { state: true },
     busy: { state: true },
     shown: { state: true },
+    parts: { state: true },
     asked: { state: true },
     byRecovery: { state: true },
   }
@@ -27,6 +28,8 @@ export class PbResetPassword extends PbElement {
   declare busy: boolean
   /** True when the password is readable. */
   declare shown: boolean
+  /** Second steps; undefined until they have loaded. */
+  declare parts: SignInParts | undefined
   /** The second step that waits for a code. */
   declare asked: AskedProof | undefined
   declare byRecovery: boolean | undefined
@@ -36,6 +39,12 @@ export class PbResetPassword extends PbElement {
   override connectedCallback(): void {
     super.connectedCallback()
     history.replaceState(null, '', location.pathname)
+    void this.#load()
+  }
+
+  /** A user without a second factor needs none of them. */
+  async #load(): Promise<void> {
+    this.parts = await signInParts().catch(() => undefined)
   }
 
   override render(): unknown {
@@ -47,7 +56,7 @@ export class PbResetPassword extends PbElement {
   }
 
   #secondStep(asked: AskedProof): unknown {
-    return codeForm({
+    return this.parts?.codeForm({
       ...{ asked, byRecovery: this.byRecovery === true, busy: this.busy, wait: 0, problem: this.#problem() },
       submit: code => void this.#send({ ticket: asked.ticket, code }),
       byPasskey: () => void this.#byPasskey(asked),
@@ -89,7 +98,7 @@ export class PbResetPassword extends PbElement {
     this.busy = true
     this.error = undefined
     try {
-      const body = { ticket, passkey: await askPasskey({ ticket }) }
+      const body = { ticket, passkey: await this.parts?.askPasskey({ ticket }) }
       const { secondFactor } = await api.post<{ readonly secondFactor: { ticket: string; code: string } }>(
         '/api/auth/passkeys/sign-in',
         { body },

@@ -73,8 +73,13 @@ export type ServerEvent =
   | { readonly type: 'enabled' }
   /** Its configuration was read again. `differs`: from that of the last connection; `listsKept`: not from that of the lists. */
   | { readonly type: 'configured'; readonly differs: boolean; readonly listsKept: boolean; readonly lazy: boolean }
-  /** Its use is forbidden until its configuration, a role or the plugins change. */
-  | { readonly type: 'forbidden'; readonly reason: WireError }
+  /**
+   * Its use is forbidden until its configuration, a role or the plugins change. `callers`: it is so for the shared connection
+   * alone, and those of callers stay or, of a former configuration, drain.
+   */
+  | { readonly type: 'forbidden'; readonly reason: WireError; readonly callers?: 'stay' | 'drain' }
+  /** The credential of the shared connection must not be used any more; callers have their own. */
+  | { readonly type: 'credential-lost' }
   /** A call arrived that has no connection, and may start an attempt. */
   | { readonly type: 'call' }
   /** `outdated`: it was found to speak another version or transport; `idle`: it was not used for its idle time. */

@@ -16,6 +16,7 @@ const GIVES_WAY: WireError = {
   code: 'connection_lost',
   message: 'Another connection finds out whether the server asks its client, and it may not bear two',
 }
+const SIGNED_OUT: WireError = { code: 'connection_lost', message: 'The credential of its owner has ended' }
 const UNUSED: WireError = { code: 'idle', message: 'The server sleeps until the next call' }
 const LAZY: WireError = { code: 'idle', message: 'The server starts with the first call' }
 const LATE: WireError = {
@@ -95,8 +96,18 @@ const HANDLERS: Handlers = {
     return connect({ ...state, listsOnly: lazy && asleep }, [...before, { do: 'forget-failures' }])
   },
 
-  forbidden: (state, { reason }) =>
-    goOffline(state, 'failed', reason, MISTAKES.has(reason.code) ? 'with-calls' : 'at-once'),
+  forbidden: (state, { reason, callers }) => {
+    const isMistake = callers === 'drain' || MISTAKES.has(reason.code)
+    return goOffline(state, 'failed', reason, callers === 'stay' ? 'alone' : isMistake ? 'with-calls' : 'at-once')
+  },
+
+  'credential-lost': state => {
+    if (!hasConnection(state) && state.phase !== 'preparing') return unchanged(state)
+    return connect(at(state, state.phase, SIGNED_OUT), [
+      { do: 'publish', state: 'connecting', reason: SIGNED_OUT },
+      ...end(SIGNED_OUT),
+    ])
+  },
 
   call: state => {
     if (state.phase === 'asleep') return connect({ ...state, listsOnly: false })
@@ -248,15 +259,18 @@ function publishOnline(reason: WireError | undefined): ServerEffect {
   return { do: 'publish', state: 'online', ...(reason ? { reason } : {}) }
 }
 
-/** Ends the connection and all attempts, for a reason that a retry cannot fix. */
+/** Ends the connection and all attempts, for a reason that a retry cannot fix; `alone`: no others but the shared one. */
 function goOffline(
   state: MachineState,
   phase: 'stopped' | 'asleep' | 'failed',
   reason: WireError,
-  ends: Ends = 'at-once',
+  given: Ends | 'alone' = 'at-once',
 ): Transition {
+  const ends = given === 'alone' ? 'at-once' : given
   const sessions: readonly ServerEffect[] =
-    phase === 'asleep' ? [] : [sessionsEnd(reason, ends), { do: 'abandon-probes' }, { do: 'forget-legacy-side' }]
+    phase === 'asleep' || given === 'alone'
+      ? []
+      : [sessionsEnd(reason, ends), { do: 'abandon-probes' }, { do: 'forget-legacy-side' }]
   return {
     state: { ...at(state, phase, reason), attempts: 0 },
     effects: [

@@ -83,7 +83,7 @@ export async function seriesOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQu
   const stepMs = Math.max(query.stepMs ?? 0, fittingStep(query.overMs ?? viewer.rangeMs))
   if (source.from === 'durations') {
     const { from, to, measures } = await measured(deps, viewer, query, source, stepMs)
-    const serverOf = await serverLabels(deps.registry, viewer.actor, measures)
+    const serverOf = await serverLabels(deps.registry.servers, viewer.actor, measures)
     const lines = Map.groupBy(measures, ({ serverId, tool }) =>
       query.by === undefined ? '' : JSON.stringify([serverId, tool]),
     )
@@ -110,7 +110,7 @@ export async function rowsOf(deps: WidgetDeps, viewer: Viewer, query: WidgetQuer
   }
   const { measures, ms } = await measured(deps, viewer, query, source)
   const columns = [{ name: 'server' }, ...(by === 'tool' ? [{ name: 'tool' }] : [])]
-  const serverOf = await serverLabels(deps.registry, viewer.actor, measures)
+  const serverOf = await serverLabels(deps.registry.servers, viewer.actor, measures)
   const rows = measures
     .map(measure => ({ labels: labelsOf(measure, by, serverOf), value: figureOf(source.figure, measure, ms) }))
     .sort((a, b) => (b.value ?? 0) - (a.value ?? 0))
@@ -128,7 +128,7 @@ async function measured(
   { kind, figure }: Extract<Source, { from: 'durations' }>,
   stepMs?: number,
 ) {
-  const record = server === undefined ? undefined : await deps.registry.servers.resolve(actor, server, 'edit')
+  const record = server === undefined ? undefined : await deps.registry.servers.resolve(actor, server, 'see')
   const { from, to, measures } = await storedRecords(deps, actor).measure({
     ...{ kinds: [kind], by: by ?? 'kind', rangeMs: overMs ?? rangeMs, limit: MEASURES, mine },
     ...(record ? { serverId: record.id } : {}),

@@ -73,13 +73,13 @@ async function serverTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Ask
 }
 
 async function toolTable(deps: TableDeps, { actor, mine, rangeMs, limit, server: only }: Asked): Promise<Table> {
-  const record = only === undefined ? undefined : await deps.registry.servers.resolve(actor, only, 'edit')
+  const record = only === undefined ? undefined : await deps.registry.servers.resolve(actor, only, 'see')
   const of = record ? { serverId: record.id } : {}
   const query = { kinds: ['tool_execution'], by: 'tool', rangeMs, limit: limit + 1, mine, ...of } as const
   const { measures } = await storedRecords(deps, actor).measure(query)
   // Rows beyond the limits of the store are counted without a server.
   const rows = measures.filter(({ serverId }) => serverId !== '').slice(0, limit)
-  const serverOf = await serverLabels(deps.registry, actor, rows)
+  const serverOf = await serverLabels(deps.registry.servers, actor, rows)
   return {
     columns: [{ name: 'server' }, { name: 'tool' }, count('calls'), count('errors'), ms('avg'), ms('p95'), ms('p99')],
     rows: rows.map(({ tool = '', count: calls, failed, avgMs, p95Ms, p99Ms, ...of }) => [
@@ -124,7 +124,7 @@ async function callTable(deps: TableDeps, { actor, mine, rangeMs, limit }: Asked
     deps,
     records.map(({ userId }) => String(userId ?? '')),
   )
-  const serverOf = await serverLabels(deps.registry, actor, records.map(serverIn))
+  const serverOf = await serverLabels(deps.registry.servers, actor, records.map(serverIn))
   return {
     columns: [
       ...[{ name: 'time' }, { name: 'user' }, { name: 'group' }, { name: 'server' }, { name: 'tool' }],

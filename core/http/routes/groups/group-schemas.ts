@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { GROUP_SCHEMAS, MEMBER_TABLE } from '../../../domain/group-fields.ts'
 import { schemasOf } from '../../../domain/json/field-table.ts'
-import { exampleList, listOf, shownFields, timestamp, validatedByRegistry } from '../schemas.ts'
+import { exampleList, listOf, ownRole, shownFields, timestamp, validatedByRegistry } from '../schemas.ts'
 
 const example = { name: 'daily', members: ['time', { server: 'notes', tools: ['search'] }] }
 
@@ -32,6 +32,10 @@ const groupWarning = z
       'items_left_out',
       'tools_costly',
       'tool_costly',
+      'others_get_less',
+      'selector_differs',
+      'selector_partial',
+      'selector_argument_taken',
     ]),
     message: z.string(),
     server: z.string().optional(),
@@ -50,6 +54,7 @@ export const group = z.looseObject({
   id: z.string(),
   ref: z.string().meta({ description: '`owner~name`' }),
   owner: z.string(),
+  role: ownRole,
   origin: z.enum(['file', 'store']),
   revision: z.number().int(),
   createdAt: timestamp,
@@ -93,6 +98,12 @@ const groupTool = z.looseObject({
   name: z.string(),
   server: z.string(),
   original: z.string(),
+  selector: z
+    .object({ argument: z.string(), servers: z.record(z.string(), z.string()) })
+    .optional()
+    .meta({
+      description: 'The argument that chooses the server, and the server of each value; `server` is one of them',
+    }),
   appOnly: z.boolean().optional().meta({ description: 'It is for the views of MCP Apps: models do not get it' }),
 })
 

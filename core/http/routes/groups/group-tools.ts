@@ -10,7 +10,6 @@ import type { JsonLimits } from '../../../domain/json/json-guard.ts'
 import { freeText, LongText, weightOfText } from '../../../domain/json/long-text.ts'
 import { quoteName } from '../../../domain/names.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
-import { canUse } from '../../../domain/ownership.ts'
 import { MCP_RESULT_TYPE, ToolsDocument } from '../../../domain/tools/tools-document.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Outcome } from '../../../mcp/call/exchange.ts'
@@ -20,7 +19,7 @@ import { anyJson, anyObject, refParams, refToolParams } from '../schemas.ts'
 
 /** Dependencies of the routes of groups' tools. */
 export interface GroupToolsDeps {
-  readonly registry: Pick<Registry, 'groups'>
+  readonly registry: Pick<Registry, 'groups' | 'shares'>
   readonly mcp: Pick<McpEndpoint, 'groupView' | 'openPath'>
   readonly credentials: Pick<LiveCredentials, 'during'>
   readonly version: string
@@ -158,14 +157,15 @@ async function openedGroup(
   const isApi = scopes === undefined || scopes.includes('api') || (to === 'read' && scopes.includes('api:read'))
   if (!isApi && !scopes.some(scope => scope === 'mcp' || typeof scope === 'object'))
     throw new HubError('insufficient_scope', 'This access key calls no tools')
-  const record = await registry.groups.resolve(actor, ref, 'see')
+  const record = await registry.groups.resolve(actor, ref, 'use')
   const isOpen =
     isApi ||
     scopes.some(
       scope => scope === 'mcp' || (typeof scope === 'object' && 'groupId' in scope && scope.groupId === record.id),
     )
   // The same words as for a group that is not there.
-  if (!isOpen || !canUse(userId, record)) throw new HubError('group_not_found', `There is no group ${quoteName(ref)}`)
+  if (!isOpen || !registry.shares.mayUse(userId, record))
+    throw new HubError('group_not_found', `There is no group ${quoteName(ref)}`)
   return { record, caller: isApi && scopes ? { ...actor, credential: { kind: 'local' } } : actor }
 }
 

@@ -1,12 +1,10 @@
 import { z } from 'zod'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { GroupRecord, UserActor } from '../../../contract/records.ts'
-import type { GroupWarning } from '../../../domain/group-warning.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import type { ClientConfig } from '../../../features/clients.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
-import type { GroupHead, Registry, UsableMember, WrittenGroup } from '../../../registry/api.ts'
-import type { RequestInfo } from '../../../request/request-info.ts'
+import type { GroupHead, Registry, UsableMember } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import {
   exampleList,
@@ -18,16 +16,7 @@ import {
   refParams,
   refServerParams,
 } from '../schemas.ts'
-import {
-  listQuery,
-  noteChange,
-  pageOfViews,
-  qualified,
-  recordFields,
-  recordReply,
-  seesWhole,
-  writeOptions,
-} from '../views.ts'
+import { listQuery, noteChange, pageOfViews, qualified, recordReply, writeOptions } from '../views.ts'
 import { clientConfig } from './group-client-config.ts'
 import {
   exampleClientConfig,
@@ -41,10 +30,11 @@ import {
   memberBody,
 } from './group-schemas.ts'
 import { type GroupToolsDeps, groupToolRoutes } from './group-tools.ts'
+import { endpointOf, groupView, readView, serversOf } from './group-view.ts'
 
 /** Dependencies of the routes of `/api/groups`. */
 export interface GroupRoutesDeps extends GroupToolsDeps {
-  readonly registry: Pick<Registry, 'groups' | 'audit'>
+  readonly registry: Pick<Registry, 'groups' | 'shares' | 'audit'>
   readonly mcp: Pick<McpEndpoint, 'groupView' | 'openPath'>
   readonly upstreams: Pick<Upstreams, 'status'>
   /** By the client's name. */
@@ -138,7 +128,7 @@ function oneGroup(deps: GroupRoutesDeps): Route[] {
       summary: 'One group',
       responses: { 200: one },
       async handle({ actor, params, info }) {
-        const record = await groups.resolve(actor, params.ref, 'see')
+        const record = await groups.resolve(actor, params.ref, 'use')
         return recordReply(await readView(deps, actor, info, record))
       },
     }),
@@ -176,7 +166,7 @@ function oneGroup(deps: GroupRoutesDeps): Route[] {
       query: z.strictObject({ force: flag }),
       responses: { 204: { description: 'It is gone' } },
       async handle({ actor, params, query, info, request }) {
-        const record = await groups.resolve(actor, params.ref, 'edit')
+        const record = await groups.resolve(actor, params.ref, 'owner')
         await groups.remove(actor, qualified(record), {
           ...writeOptions(request.headers),
           force: query.force === 'true',
@@ -229,11 +219,15 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
       summary: 'The tools that a client of the group sees, under the names that it sees',
       tag,
       params: refParams,
-      query: pageQuery,
+      query: pageQuery.extend({
+        as: z.string().min(1).max(256).optional().meta({
+          description: 'A user’s name: what that user gets, or would get by a share; for the owner and administrators',
+        }),
+      }),
       responses: { 200: { description: 'A page of tools', schema: groupTools, example: exampleGroupTools } },
       async handle({ actor, params, query }) {
-        const record = await deps.registry.groups.resolve(actor, params.ref, 'see')
-        const usable = await deps.registry.groups.usableMembers(actor, record)
+        const record = await deps.registry.groups.resolve(actor, params.ref, 'use')
+        const usable = await membersFor(deps, actor, record, query.as)
         const { tools, counts, tokens, warnings } = await deps.mcp.groupView(actor, record, serversOf(usable))
         const { limit, offset } = query
         const items = tools(offset, limit)
@@ -252,7 +246,7 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
         200: { description: 'The text and its place', schema: groupClientConfig, example: exampleClientConfig },
       },
       async handle({ actor, params, query, info }) {
-        const record = await deps.registry.groups.resolve(actor, params.ref, 'see')
+        const record = await deps.registry.groups.resolve(actor, params.ref, 'use')
         const url = endpointOf(info, actor, record)
         return { body: await clientConfig(deps.clientConfigs(), query.client, record.name, url) }
       },
@@ -260,61 +254,15 @@ function clientSide(deps: GroupRoutesDeps): Route[] {
   ]
 }
 
-/** The group's MCP endpoint for this actor; another owner's group has its owner in the path. */
-export function endpointOf(info: RequestInfo, actor: UserActor, record: GroupRecord): string {
-  const owner = record.ownerId === actor.userId ? '' : `@${encodeURIComponent(record.ownerName)}/`
-  return `${info.baseUrl}/mcp/${owner}${encodeURIComponent(record.name)}`
-}
-
-/**
- * A group as visible to this actor. Other users see only members that they can use: a public group does not publish
- * private servers.
- */
-async function groupView(
-  deps: GroupRoutesDeps,
+/** The members that the actor gets, or the user with this name. Their lists are always those that the actor sees. */
+async function membersFor(
+  { registry: { groups, shares } }: GroupRoutesDeps,
   actor: UserActor,
-  info: RequestInfo,
-  record: WrittenGroup,
-): Promise<object> {
-  // A turn of its own after reading or writing: merging the members' lists takes a while.
-  await nextTurn()
-  const { usable } = record
-  const whole = seesWhole(actor, record.ownerId)
-  const shown = whole ? record : { ...record, members: usable.map(({ member }) => member) }
-  const live = await deps.mcp.groupView(actor, record, serversOf(usable))
-  return {
-    ...deps.registry.groups.publicBody(shown),
-    ...recordFields(record),
-    endpoint: endpointOf(info, actor, record),
-    status: countStates(usable.map(({ server }) => deps.upstreams.status(server.id).state)),
-    tools: live.counts.tools,
-    tokens: live.tokens,
-    warnings: [...(whole ? record.lost.map(deletedWarning) : []), ...live.warnings],
-  }
-}
-
-async function readView(deps: GroupRoutesDeps, actor: UserActor, info: RequestInfo, record: GroupRecord) {
-  const { groups } = deps.registry
-  const [usable, lost] = [await groups.usableMembers(actor, record), await groups.lostMembers(record.id)]
-  return groupView(deps, actor, info, { ...record, usable, lost })
-}
-
-function deletedWarning(server: string): GroupWarning {
-  const message = `Server "${server}" was deleted, and with it this member; save the members of the group to take note of it`
-  return { code: 'server_deleted', message, server }
-}
-
-function serversOf(usable: readonly UsableMember[]) {
-  return usable.map(({ server }) => server)
-}
-
-/** The number of a group's usable servers in each state. */
-export function countStates(states: readonly ('online' | 'connecting' | 'offline')[]) {
-  const count = (state: string) => states.filter(each => each === state).length
-  return {
-    total: states.length,
-    online: count('online'),
-    connecting: count('connecting'),
-    offline: count('offline'),
-  }
+  record: GroupRecord,
+  name: string | undefined,
+): Promise<readonly UsableMember[]> {
+  if (name === undefined) return groups.usableMembers(actor, record)
+  const { userId, name: found, role } = await shares.viewer(actor, qualified(record), name)
+  const viewer: UserActor = { kind: 'user', userId, name: found, role: 'user', credential: { kind: 'local' } }
+  return groups.usableMembers(viewer, record, { asShared: role === undefined })
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { parseDuration } from '../../../domain/duration.ts'
-import { canEdit, isAdmin } from '../../../domain/ownership.ts'
+import { includesRole, isAdmin } from '../../../domain/ownership.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { pauses } from '../../../store/pauses.ts'
@@ -16,7 +16,7 @@ import { type ClientLink, type ShownLinks, shownLinks, visibleLinks } from './co
 
 /** Dependencies of the route. */
 export interface ConnectionsDeps {
-  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys'>
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'shares'>
   readonly upstreams: Pick<Upstreams, 'status'>
   readonly mcp: Pick<McpEndpoint, 'sessions'>
   readonly links: Pick<CallLinks, 'list' | 'coveredMs'>
@@ -163,7 +163,9 @@ async function placesOf(deps: ConnectionsDeps, actor: UserActor, all: boolean, l
   const shown = []
   const pause = pauses()
   for (const group of stored) {
-    const members = canEdit(actor, group) ? (await registry.groups.byId(actor, group.id))?.members : undefined
+    const members = includesRole(registry.shares.roleOf(actor, group), 'see')
+      ? (await registry.groups.byId(actor, group.id))?.members
+      : undefined
     shown.push({
       ...{ id: group.id, kind: 'group' as const, name: group.name, owner: group.ownerName },
       ...(members ? { servers: members.map(({ serverId }) => serverId) } : {}),
@@ -178,7 +180,9 @@ async function placesOf(deps: ConnectionsDeps, actor: UserActor, all: boolean, l
         const { state: now, reason } = upstreams.status(record.id, record)
         return {
           ...{ id: record.id, ref: qualified(record), name: record.name, owner: record.ownerName, state: now },
-          ...(reason && canEdit(actor, record) ? { reason: { code: reason.code, message: reason.message } } : {}),
+          ...(reason && includesRole(registry.shares.roleOf(actor, record), 'see')
+            ? { reason: { code: reason.code, message: reason.message } }
+            : {}),
         }
       }),
   }

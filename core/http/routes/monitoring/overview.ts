@@ -210,7 +210,9 @@ async function attentionOf(deps: OverviewDeps, actor: UserActor, mine: boolean) 
     await pause()
     const { state, since, reason, health } = deps.upstreams.status(record.id, record)
     const subject = qualified(record)
-    if (state === 'offline' && record.enabled && reason && !RESTING.has(reason.code))
+    // Only its owner can end the want of a credential that the owner alone has.
+    const isOthers = reason?.ofOwner === true && record.ownerId !== actor.userId
+    if (state === 'offline' && record.enabled && reason && !RESTING.has(reason.code) && !isOthers)
       servers.push({ kind: 'server_offline', subject, code: reason.code, message: reason.message, since })
     if (state === 'online' && health?.state === 'failing') {
       const { code, message = 'Its checks fail' } = health.lastCheck?.error ?? {}

@@ -122,7 +122,7 @@ export function performanceRoutes(deps: PerformanceDeps): Route[] {
       async handle({ actor, query: { server: ref, range, step, scope } }) {
         const rangeMs = readRange(range)
         const stepMs = step === undefined ? undefined : readStep('step', step, rangeMs)
-        const record = ref === undefined ? undefined : await deps.registry.servers.resolve(actor, ref, 'edit')
+        const record = ref === undefined ? undefined : await deps.registry.servers.resolve(actor, ref, 'see')
         const mine = asksForOwn(actor, scope)
         const filter = { rangeMs, ...(record ? { serverId: record.id } : {}), ...(mine ? { mine } : {}) }
         const records = storedRecords(deps, actor)

@@ -84,7 +84,7 @@ export function serverHealthRoutes({ registry, upstreams, uptimeRatio, stateChan
         const records =
           ref === undefined
             ? await registry.servers.list(actor, { scope })
-            : [await registry.servers.resolve(actor, ref, 'edit')]
+            : [await registry.servers.resolve(actor, ref, 'see')]
         const found = page(records, paging)
         const items = found.items.map(record => {
           const { state, since, reason, health } = upstreams.status(record.id, record)

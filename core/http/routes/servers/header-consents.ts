@@ -33,7 +33,7 @@ export async function changedConsents({ settings, servers }: Registries, actor: 
   for (const [ref, names] of Object.entries(patch)) {
     const pointer = `#/passthroughHeaders/${pointerToken(ref)}`
     try {
-      const { id, ownerId } = await servers.resolve(actor, ref, 'see')
+      const { id, ownerId } = await servers.resolve(actor, ref, 'use')
       if (names === null || names.length === 0) consents.delete(id)
       else consents.set(id, { ownerId, headers: checkedNames(names, pointer, errors) } satisfies HeaderConsent)
     } catch (error) {

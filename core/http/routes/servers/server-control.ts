@@ -13,7 +13,7 @@ import { exampleServer, server } from './server-schemas.ts'
 
 /** Dependencies of starting, stopping and approving servers. */
 export interface ServerControlDeps {
-  readonly registry: Pick<Registry, 'servers' | 'audit'>
+  readonly registry: Pick<Registry, 'servers' | 'shares' | 'audit'>
   readonly upstreams: Pick<
     Upstreams,
     'status' | 'catalog' | 'definitions' | 'start' | 'stop' | 'restart' | 'refresh' | 'settled' | 'stderr'
@@ -59,7 +59,7 @@ function controlRoute(deps: ServerControlDeps, verb: Verb): Route {
     responses: { 202: { description: 'Under way; with `wait` the outcome', schema: server, example: exampleServer } },
     async handle({ actor, params, query, info, signal }) {
       const waitMs = waitOf(query.wait)
-      const found = await deps.registry.servers.resolve(actor, params.ref, 'edit')
+      const found = await deps.registry.servers.resolve(actor, params.ref, 'change')
       const record = await apply(deps, actor, found, verb)
       noteChange(deps.registry.audit, actor, info, `server.${verb}`, record)
       if (waitMs > 0) {
@@ -136,7 +136,7 @@ function logRoute(deps: ServerControlDeps): Route {
       },
     },
     async handle({ actor, params, query }) {
-      const record = await deps.registry.servers.resolve(actor, params.ref, 'edit')
+      const record = await deps.registry.servers.resolve(actor, params.ref, 'see')
       return { body: lastLines(deps.upstreams.stderr(record.id), query) }
     },
   })

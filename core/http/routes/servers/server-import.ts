@@ -308,7 +308,7 @@ async function existingRef(
 ): Promise<string | undefined> {
   const owner = typeof entry.body.owner === 'string' ? entry.body.owner : actor.name
   try {
-    return qualified(await deps.registry.servers.resolve(actor, formatRef(owner, entry.name), 'see'))
+    return qualified(await deps.registry.servers.resolve(actor, formatRef(owner, entry.name), 'use'))
   } catch (error) {
     // An invalid name is reported with the other errors of the entry; a failure of the store must not count as "new".
     if (error instanceof HubError && error.status < 500) return undefined

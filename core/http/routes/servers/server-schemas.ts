@@ -5,7 +5,15 @@ import { SERVER_JSON } from '../../../domain/server/body.ts'
 import { SERVER_SCHEMAS } from '../../../domain/server/server-table.ts'
 import { SERVER_WARNINGS } from '../../../domain/server/status.ts'
 import { TRANSPORT_FIELDS } from '../../document/transport-fields.ts'
-import { anyObject, connectionState, shownFields, suggestion, timestamp, validatedByRegistry } from '../schemas.ts'
+import {
+  anyObject,
+  connectionState,
+  ownRole,
+  shownFields,
+  suggestion,
+  timestamp,
+  validatedByRegistry,
+} from '../schemas.ts'
 
 /** Limits of bodies that may have an inline OpenAPI document. */
 export const largeBody: { readonly bodyLimit: number; readonly json: JsonLimits } = {
@@ -22,6 +30,10 @@ const reason = z.object({
   code: z.string(),
   message: z.string(),
   data: z.object({ connectUrl: z.string() }).optional().meta({ description: 'The page at which a person ends it' }),
+  ofOwner: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'Its owner alone has no credential: callers with one of their own can use the server' }),
 })
 const counts = z.object({ tools: z.number().int(), prompts: z.number().int(), resources: z.number().int() })
 
@@ -128,6 +140,7 @@ const fullServer = z
     ref: z.string().meta({ description: '`owner~name`' }),
     name: z.string(),
     owner: z.string(),
+    role: ownRole,
     origin: z.enum(['file', 'store']),
     revision: z.number().int(),
     createdAt: timestamp,
@@ -162,7 +175,9 @@ const fullServer = z
 export const viewedServer = z.strictObject({
   name: z.string(),
   owner: z.string(),
+  role: ownRole,
   description: z.string().optional(),
+  tags: z.array(z.string()).optional(),
   transport,
   passthroughHeaders: z.array(z.string()).optional().meta({
     description: 'Headers of callers that it asks for; each caller decides by its own settings',
@@ -175,7 +190,7 @@ export const viewedServer = z.strictObject({
 /** A server in a response. */
 export const server = z
   .union([viewedServer, fullServer])
-  .meta({ description: 'The whole record for its owner and administrators; the short form for who only sees it' })
+  .meta({ description: 'The whole record with the role `see` and above; the short form with `use`' })
 
 /** The example in the API document. */
 export const exampleStatus = {

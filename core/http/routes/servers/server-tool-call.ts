@@ -85,7 +85,7 @@ export function toolCallRoutes(deps: ToolCallDeps): Route[] {
         },
       },
       async handle({ actor, params, body, info, request, signal }) {
-        const server = await deps.registry.servers.resolve(actor, params.ref, 'see')
+        const server = await deps.registry.servers.resolve(actor, params.ref, 'use')
         const { headers } = request
         const { requestId, clientAddress } = info
         const tool = await toolName(deps, server, params.tool, actor.userId).catch((error: unknown) => {

@@ -14,7 +14,7 @@ import { appliedLimit, etag, type LiveView, noteChange, qualified, seesWhole, wr
 
 /** Dependencies of the routes of a server's tools. */
 export interface ServerToolsDeps {
-  readonly registry: Pick<Registry, 'servers' | 'audit'>
+  readonly registry: Pick<Registry, 'servers' | 'shares' | 'audit'>
   readonly upstreams: LiveView & Pick<Upstreams, 'approveTool' | 'callerLists'>
 }
 
@@ -98,18 +98,18 @@ function listRoute(deps: ServerToolsDeps, kind: Kind, item: z.ZodType, example: 
       200: { description: `A page of ${kind}`, schema: listing(item), example: exampleListing(example) },
     },
     async handle({ actor, params, query }) {
-      const record = await deps.registry.servers.resolve(actor, params.ref, 'see')
-      const caller = callerOf(actor, record)
+      const record = await deps.registry.servers.resolve(actor, params.ref, 'use')
+      const caller = callerOf(deps, actor, record)
       if (caller !== undefined) await deps.upstreams.callerLists(record.id, caller)
       const catalog = deps.upstreams.catalog(record.id, undefined, caller)
-      const { state, warnings = [] } = deps.upstreams.status(record.id)
+      const { state, warnings = [] } = deps.upstreams.status(record.id, undefined, caller)
       const all = [...(catalog?.warnings ?? []), ...warnings.map(({ message }) => message)]
       return {
         body: {
           ...offered(deps, actor, record, kind, query),
           live: state === 'online',
           readAt: catalog?.readAt ?? null,
-          warnings: seesWhole(actor, record.ownerId) ? all : [],
+          warnings: seesWhole(deps.registry.shares, actor, record) ? all : [],
         },
       }
     },
@@ -117,8 +117,8 @@ function listRoute(deps: ServerToolsDeps, kind: Kind, item: z.ZodType, example: 
 }
 
 /** The user whose own lists are shown; undefined for those who see the owner's, which they may edit. */
-function callerOf(actor: UserActor, { ownerId }: ServerRecord): string | undefined {
-  return seesWhole(actor, ownerId) ? undefined : actor.userId
+function callerOf({ registry }: ServerToolsDeps, actor: UserActor, record: ServerRecord): string | undefined {
+  return seesWhole(registry.shares, actor, record) ? undefined : actor.userId
 }
 
 /** A page of the items of one kind that are visible to this actor. */
@@ -129,13 +129,13 @@ function offered(
   kind: Kind,
   { limit, offset }: { readonly limit: number; readonly offset: number },
 ): { readonly items: readonly JsonObject[]; readonly total: number; readonly limit: number; readonly offset: number } {
-  const whole = seesWhole(actor, record.ownerId)
+  const whole = seesWhole(deps.registry.shares, actor, record)
   if (kind === 'tools') {
-    const tools = (whole ? serverTools : openTools)(record, deps.upstreams, callerOf(actor, record))
+    const tools = (whole ? serverTools : openTools)(record, deps.upstreams, callerOf(deps, actor, record))
     const items = pieceOf(tools, offset, limit, tool => tool.characters).map(whole ? ownedTool : viewedTool)
     return { items, total: tools.length, limit: appliedLimit(items, tools.length, { limit, offset }), offset }
   }
-  const catalog = deps.upstreams.catalog(record.id, undefined, callerOf(actor, record))
+  const catalog = deps.upstreams.catalog(record.id, undefined, callerOf(deps, actor, record))
   const all =
     kind === 'prompts'
       ? (catalog?.prompts ?? [])
@@ -168,7 +168,7 @@ function changeTool(deps: ServerToolsDeps): Route {
     }),
     responses: { 200: { description: 'The tool', schema: toolItem, example: exampleTool } },
     async handle({ actor, params, body, info, request }) {
-      const before = await deps.registry.servers.resolve(actor, params.ref, 'edit')
+      const before = await deps.registry.servers.resolve(actor, params.ref, 'change')
       const original = originalName(deps, before, params.tool)
       const patch = { tools: { [original]: body as JsonObject } }
       const record = await deps.registry.servers.patch(actor, qualified(before), patch, writeOptions(request.headers))
@@ -192,7 +192,7 @@ function approveTool(deps: ServerToolsDeps): Route {
     body: z.strictObject({ hash: z.string().max(128).meta({ description: 'Of the definition that was read' }) }),
     responses: { 200: { description: 'The tool', schema: toolItem, example: exampleTool } },
     async handle({ actor, params, body, info }) {
-      const record = await deps.registry.servers.resolve(actor, params.ref, 'edit')
+      const record = await deps.registry.servers.resolve(actor, params.ref, 'change')
       // A tool that only callers see is in no list of its owner.
       const isKnown = deps.upstreams.definitions(record.id).has(params.tool)
       const tools = serverTools(record, deps.upstreams)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { LIMITS } from '../../../config/limits.ts'
 import type { Upstreams } from '../../../connections/api.ts'
 import type { JsonObject } from '../../../contract/json.ts'
-import type { UserActor } from '../../../contract/records.ts'
+import type { ServerRecord, UserActor } from '../../../contract/records.ts'
 import { LongText } from '../../../domain/json/long-text.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import type { Registry } from '../../../registry/api.ts'
@@ -25,6 +25,7 @@ import {
   pageOfViews,
   qualified,
   recordReply,
+  seesWhole,
   serverView,
   writeOptions,
 } from '../views.ts'
@@ -43,7 +44,7 @@ import {
 
 /** Dependencies of the routes of `/api/servers`. */
 export interface ServerRoutesDeps {
-  readonly registry: Pick<Registry, 'servers' | 'groups' | 'audit'>
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'shares' | 'audit'>
   readonly upstreams: LiveView & Pick<Upstreams, 'credentials' | 'callerLists'>
 }
 
@@ -78,12 +79,14 @@ function listServers(deps: ServerRoutesDeps): Route {
       },
     },
     async handle({ actor, query }) {
-      const group = query.group === undefined ? undefined : await registry.groups.resolve(actor, query.group, 'see')
+      const group = query.group === undefined ? undefined : await registry.groups.resolve(actor, query.group, 'use')
       const scope = query.scope ?? (group ? 'visible' : 'mine')
       const records = await registry.servers.list(actor, listQuery({ ...query, scope }))
       const members = group && new Set(group.members.map(member => member.serverId))
       const filter = { state: query.state, transport: query.transport, members }
-      const found = records.filter(record => matchesFilter(record, () => upstreams.status(record.id, record), filter))
+      const statusOf = (record: ServerRecord) =>
+        upstreams.status(record.id, record, seesWhole(registry.shares, actor, record) ? undefined : actor.userId)
+      const found = records.filter(record => matchesFilter(record, () => statusOf(record), filter))
       return {
         body: await pageOfViews(found, query, record =>
           withMine(upstreams.credentials, actor, record, serverView(deps, actor, record)),
@@ -201,7 +204,7 @@ function oneServer(deps: ServerRoutesDeps): Route[] {
       params: refParams,
       responses: { 200: one },
       async handle({ actor, params }) {
-        const record = await servers.resolve(actor, params.ref, 'see')
+        const record = await servers.resolve(actor, params.ref, 'use')
         await deps.upstreams.callerLists(record.id, actor.userId)
         return recordReply(await withMine(deps.upstreams.credentials, actor, record, serverView(deps, actor, record)))
       },
@@ -247,7 +250,7 @@ function oneServer(deps: ServerRoutesDeps): Route[] {
       params: refParams,
       responses: { 204: { description: 'It is gone' } },
       async handle({ actor, params, info, request }) {
-        const record = await servers.resolve(actor, params.ref, 'edit')
+        const record = await servers.resolve(actor, params.ref, 'owner')
         await servers.remove(actor, qualified(record), writeOptions(request.headers))
         noteChange(audit, actor, info, 'server.delete', record)
         return { status: 204 }

@@ -6,8 +6,9 @@ import { isPlainObject, parseExact } from '../../../domain/json/exact-json.ts'
 import { extensionOf, TASKS_EXTENSION } from '../../../domain/tools/extensions.ts'
 import { makesTasks } from '../../../domain/tools/task-support.ts'
 import { invalid } from '../../rpc/rpc.ts'
-import type { Target } from '../../scope/merge.ts'
 import type { Scope } from '../../scope/scope.ts'
+import type { Target } from '../../scope/scope-types.ts'
+import { everyTarget } from '../../scope/selector.ts'
 import { shortened } from '../added-tools.ts'
 import type { Exchange, Outcome } from '../exchange.ts'
 import type { Forwarder, Routed } from '../forwarder.ts'
@@ -198,7 +199,7 @@ function unknownTask(): HubError {
 }
 
 function toolOf({ catalog }: Scope, serverId: string, original: string): Target | undefined {
-  for (const target of catalog.tools.values())
+  for (const [, target] of everyTarget(catalog.tools))
     if (target.original === original && target.member.server.id === serverId) return target
   return undefined
 }

@@ -21,4 +21,19 @@ export const signIn: Readonly<Record<string, string>> = {
     '此链接只能使用一次。您的其他登录都会失效，访问密钥不受影响。',
   'At least 12 characters; a sentence is easy to keep in mind.': '至少 12 个字符，用一句话便于记忆。',
   'Set password and sign in': '设置密码并登录',
+  'Begin again': '重新开始',
+  'Take away second factors': '移除第二验证方式',
+  'Take away second factors?': '移除第二验证方式？',
+  'Take away': '移除',
+  'The password of {name} is enough afterwards, and all sign-ins of {name} end.':
+    '之后 {name} 只需密码即可登录，其所有登录都会失效。',
+  '{name} has no second factor now': '{name} 现在没有第二验证方式',
+  or: '或',
+  'Sign in with {provider}': '使用 {provider} 登录',
+  'Sign in with a passkey': '使用通行密钥登录',
+  'Continue as {user}': '以 {user} 的身份继续',
+  'Sign in as an administrator': '以管理员身份登录',
+  'Administrators alone sign in with a password here.': '此处仅管理员使用密码登录。',
+  'Users of this hub sign in with a passkey or an account, at the address of the hub with https.':
+    '此中枢的用户通过 https 地址使用通行密钥或账号登录。',
 }

@@ -1,0 +1,87 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Actor, GroupMember } from '../../contract/records.ts'
+import { isPublic, roleFor } from '../../domain/ownership.ts'
+import { read } from '../../store/transact.ts'
+import { notOwner, owned } from '../access.ts'
+import type { RegistryDeps } from '../context.ts'
+import type { Owner } from '../owners.ts'
+import { selectServers } from '../server-rows.ts'
+import type { MemberView } from './group-members.ts'
+import type { KnownGroup, NewMember } from './group-rows.ts'
+
+/** A change of a group, as its rights depend on it. */
+interface Change {
+  readonly body: { readonly visibility: 'private' | 'public' }
+  readonly owner: Pick<Owner, 'id'>
+  readonly members?: readonly NewMember[]
+}
+
+/**
+ * Checks the change of somebody with the role `change`. Visibility and owner are the owner's to change. Private servers of the
+ * owner reach everybody with whom the group is shared: a colleague adds none, and widens no selection of one. Throws `not_owner`.
+ */
+export async function refuseColleague(
+  { shares, store }: Pick<RegistryDeps, 'shares' | 'store'>,
+  actor: Actor,
+  { row, members: stored }: KnownGroup,
+  change: Change,
+): Promise<void> {
+  const role = roleFor(actor, owned(row), shares)
+  if (role === 'owner') return
+  const refused = () => notOwner('group', row.name, row, role)
+  if (role === undefined || change.body.visibility !== row.visibility || change.owner.id !== row.owner_id)
+    throw refused()
+  const members = change.members ?? []
+  if (members.length === 0) return
+  const ids = members.map(member => member.server_id)
+  const servers = await read(store, db => selectServers(db).where('server.id', 'in', ids).execute())
+  for (const server of servers) {
+    const before = stored.find(member => member.server_id === server.id)
+    const after = members.find(member => member.server_id === server.id)
+    const thing = owned(server)
+    const isBrought = thing.ownerId === row.owner_id && !isPublic(thing)
+    if (isBrought && after && !(before && isWithin(before, after))) throw refused()
+  }
+}
+
+/**
+ * The view by which the members that an actor names are found: the owner's, and of a colleague only those members and servers
+ * that it knows of, so that no answer shows which other servers there are.
+ */
+export function memberView(
+  { shares }: Pick<RegistryDeps, 'shares'>,
+  actor: Actor,
+  { row, members }: KnownGroup,
+): MemberView {
+  if (roleFor(actor, owned(row), shares) === 'owner') return { shares }
+  const present = new Set(members.map(member => member.server_id))
+  return { shares, knows: server => present.has(server.id) || roleFor(actor, owned(server), shares) !== undefined }
+}
+
+type Selection = Pick<NewMember, 'tools' | 'prompts' | 'resources'>
+
+/** True when a selection offers nothing that the stored one does not offer. */
+function isWithin(before: Selection, after: Selection): boolean {
+  return (
+    (['prompts', 'resources'] as const).every(kind => areNamesWithin(before[kind], after[kind])) &&
+    areToolsWithin(JSON.parse(before.tools) as GroupMember['tools'], JSON.parse(after.tools) as GroupMember['tools'])
+  )
+}
+
+function areNamesWithin(before: string, after: string): boolean {
+  const [known, wanted] = [before, after].map(text => JSON.parse(text) as 'all' | readonly string[])
+  if (known === 'all' || known === undefined) return true
+  return wanted !== 'all' && wanted !== undefined && wanted.every(name => known.includes(name))
+}
+
+/** Arguments that the stored selection changes must be changed in the same way: a pin may be what keeps callers in bounds. */
+function areToolsWithin(known: GroupMember['tools'], wanted: GroupMember['tools']): boolean {
+  if (known === 'all') return true
+  if (wanted === 'all') return false
+  return wanted.every(tool =>
+    known.some(
+      one =>
+        one.name === tool.name && (one.arguments === undefined || isDeepStrictEqual(one.arguments, tool.arguments)),
+    ),
+  )
+}

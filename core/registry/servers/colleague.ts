@@ -1,0 +1,65 @@
+import { HubError } from '../../contract/errors.ts'
+import type { Actor, ServerSettings } from '../../contract/records.ts'
+import { quoteName } from '../../domain/names.ts'
+import { roleFor } from '../../domain/ownership.ts'
+import { capOfMove } from '../../domain/server/owner-rights.ts'
+import { read } from '../../store/transact.ts'
+import { notOwner, owned } from '../access.ts'
+import type { RegistryDeps } from '../context.ts'
+import { ownerOf, userById } from '../owners.ts'
+import { ownerName, type ServerRow } from '../rows.ts'
+import { type Author, reconfigures } from './author-rights.ts'
+import { effectiveOwner } from './held-rights.ts'
+import type { Draft } from './server-draft.ts'
+
+/** Fields beside the harmless ones that change no program, address or credential. */
+const NO_CONFIGURATION: ReadonlySet<string> = new Set([
+  ...['session', 'era', 'start', 'idleTimeout', 'isolate', 'healthCheck'],
+])
+/** Fields of which the owner alone decides. */
+const OF_THE_OWNER: readonly string[] = ['visibility', 'owner', 'credentials']
+
+/** The author of a change of this server: of a colleague with the role `change`, with its own rights. */
+export async function authorOf({ store, shares }: RegistryDeps, actor: Actor, row?: ServerRow): Promise<Author> {
+  if (!row || actor.kind !== 'user' || roleFor(actor, owned(row), shares) === 'owner') return { actor }
+  const user = await read(store, db => userById(db, actor.userId))
+  if (!user) throw new HubError('token_revoked', 'The account behind this request does not exist any more')
+  return { actor, colleague: ownerOf(user) }
+}
+
+/** True when the author's change of these fields is a new configuration, which has no more rights than its author. */
+export function reconfiguresBy({ colleague }: Author, changed: readonly string[]): boolean {
+  return reconfigures(colleague ? changed.filter(field => !NO_CONFIGURATION.has(field)) : changed)
+}
+
+/**
+ * Checks the change of somebody with the role `change`, whose rights count beside the owner's. Throws `not_owner` for what its
+ * owner decides, `owner_rights_needed` for another program of an owner with more rights, `settings_read_only` for another
+ * configuration of an entry of the settings file.
+ */
+export function refuseColleague(
+  author: Author,
+  row: ServerRow,
+  { reviewed, settings }: Pick<Draft, 'reviewed' | 'settings'>,
+  changed: readonly string[],
+): void {
+  const { colleague } = author
+  if (!colleague) return
+  const role = 'change'
+  if (reviewed !== undefined || changed.some(field => OF_THE_OWNER.includes(field)))
+    throw notOwner('server', row.name, row, role)
+  if (!reconfiguresBy(author, changed)) return
+  const rights = { role: 'user' as const, grants: colleague.grants }
+  if (runsProgram(row, settings) && capOfMove(rights, effectiveOwner(row)) !== undefined) {
+    const message = `${quoteName(row.name)} runs with the rights of ${ownerName(row)}, which you do not have`
+    throw new HubError('owner_rights_needed', message, { data: { role } })
+  }
+  if (row.origin === 'file')
+    throw new HubError('settings_read_only', `${quoteName(row.name)} stands in the settings file`, {
+      hint: 'Its owner changes what it runs.',
+    })
+}
+
+function runsProgram(row: ServerRow, { transport }: Pick<ServerSettings, 'transport'>): boolean {
+  return row.transport === 'stdio' || transport === 'stdio'
+}

@@ -1,0 +1,192 @@
+import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import { secretFinder } from '../find/secrets.ts'
+import type { Compiled } from './compile.ts'
+import { isRawNumber, parseWritten } from './json.ts'
+import { type FindersOf, inspect, type Spot } from './spots.ts'
+
+/** Most samples of one rule in one check. */
+const MOST_SAMPLES = 3
+const LONGEST_PATH = 120
+const PATH_PART = /^[A-Za-z_][\w-]{0,31}$/
+/** Members whose values are data of a tool, in which no name has a meaning of its own. */
+const DATA: ReadonlySet<string> = new Set(['arguments', 'structuredContent', '_meta', 'data', 'inputResponses'])
+/** Values that are part of MCP itself: only secrets are looked for in them. */
+const OWN: ReadonlySet<string> = new Set([
+  ...['type', 'role', 'mimeType', 'name', 'taskId', 'cursor', 'requestState', 'resultType', 'progressToken', 'level'],
+])
+
+const values: FindersOf = ({ values: finders }) => finders
+const anywhere: FindersOf = ({ anywhere: finders }) => finders
+const inNames: FindersOf = rule => [...rule.anywhere, ...rule.numbers]
+const inNumbers: FindersOf = ({ numbers }) => numbers
+
+/** One place that was found, without a character of what was there. */
+export interface CheckSample {
+  /** Pointer to the value; parts that are not plain names are `*`. */
+  readonly path: string
+  readonly kind: string
+  /** Characters that were found. */
+  readonly length: number
+  /** The host of an address that is not on a list of domains. */
+  readonly host?: string
+}
+
+/** What one rule found. */
+export interface RuleFindings {
+  readonly count: number
+  readonly samples: readonly CheckSample[]
+}
+
+/** The outcome of a check. */
+export interface Checked {
+  /** JSON text with masked places; absent: unchanged. */
+  readonly changed?: string
+  /** The first rule that refuses, by its index. */
+  readonly refusedBy?: number
+  /** By the index of the rule. */
+  readonly findings: Readonly<Record<number, RuleFindings>>
+}
+
+/** Looks at every text, name and number of a JSON text. */
+export function check(text: string, rules: readonly Compiled[]): Checked {
+  const value = parseWritten(text)
+  const checker = new Checker(rules)
+  const changed = checker.value(value, undefined, '', false)
+  const findings = checker.findings()
+  return {
+    findings,
+    ...(changed === value ? {} : { changed: JSON.stringify(changed) }),
+    ...(checker.refusedBy === undefined ? {} : { refusedBy: checker.refusedBy }),
+  }
+}
+
+class Checker {
+  readonly #rules: readonly Compiled[]
+  readonly #found = new Map<number, { count: number; samples: CheckSample[] }>()
+  readonly #isSecret = secretFinder(undefined)
+  refusedBy: number | undefined
+
+  constructor(rules: readonly Compiled[]) {
+    this.#rules = rules
+  }
+
+  findings(): Readonly<Record<number, RuleFindings>> {
+    return Object.fromEntries(this.#found)
+  }
+
+  /** The value as it goes on: the same one when nothing in it is masked. */
+  value(value: JsonValue, name: string | undefined, path: string, isData: boolean): JsonValue {
+    if (typeof value === 'string') return this.#text(value, name, path, isData)
+    if (typeof value === 'number' || isRawNumber(value)) return this.#number(value, path)
+    if (Array.isArray(value)) return this.#list(value, name, path, isData)
+    return isJsonObject(value) ? this.#object(value, path, isData) : value
+  }
+
+  #text(text: string, name: string | undefined, path: string, isData: boolean, more?: readonly Spot[]): string {
+    const of = !isData && name !== undefined && OWN.has(name) ? anywhere : values
+    const { spots, masked } = inspect(text, this.#rules, { of, name, ...(more ? { more } : {}) })
+    this.#note(spots, path)
+    return masked ?? text
+  }
+
+  /** A number keeps its type: one that is masked becomes 0. */
+  #number(value: JsonValue, path: string): JsonValue {
+    const text = JSON.stringify(value)
+    if (text.length < 11 || !/^\d+$/.test(text)) return value
+    const { spots, masked } = inspect(text, this.#rules, { of: inNumbers })
+    this.#note(spots, path)
+    return masked === undefined ? value : 0
+  }
+
+  #list(list: JsonValue[], name: string | undefined, path: string, isData: boolean): JsonValue {
+    const split = isData ? undefined : this.#splitSecrets(list)
+    let isChanged = false
+    const passed = list.map((item, index) => {
+      const at = `${path}/${index}`
+      const more = split?.get(index)
+      const next = more
+        ? {
+            ...(item as JsonObject),
+            text: this.#text(String((item as JsonObject).text), 'text', `${at}/text`, false, more),
+          }
+        : this.value(item, name, at, isData)
+      isChanged ||= next !== item
+      return next
+    })
+    return isChanged ? passed : list
+  }
+
+  /** Secrets that are split over text blocks that follow one another, as places in each of the blocks. */
+  #splitSecrets(list: readonly JsonValue[]): ReadonlyMap<number, readonly Spot[]> | undefined {
+    if (list.length < 2 || !this.#rules.some(({ anywhere: finders }) => finders.length > 0)) return undefined
+    const blocks = list.map(item => (isJsonObject(item) && typeof item.text === 'string' ? item.text : undefined))
+    const found = new Map<number, Spot[]>()
+    for (let from = 0; from < blocks.length; from += 1) {
+      let to = from
+      while (to < blocks.length && blocks[to] !== undefined) to += 1
+      if (to - from > 1) this.#across(blocks.slice(from, to) as string[], from, found)
+      from = to
+    }
+    return found.size > 0 ? found : undefined
+  }
+
+  #across(blocks: readonly string[], first: number, found: Map<number, Spot[]>): void {
+    const joined = blocks.join('')
+    const { spots } = inspect(joined, this.#rules, { of: anywhere })
+    let start = 0
+    for (const [index, block] of blocks.entries()) {
+      const end = start + block.length
+      for (const spot of spots) {
+        const isWithin = spot.start >= start && spot.end <= end
+        const overlaps = spot.start < end && spot.end > start
+        if (isWithin || !overlaps) continue
+        const own = found.get(first + index) ?? []
+        own.push({ ...spot, start: Math.max(spot.start - start, 0), end: Math.min(spot.end, end) - start })
+        found.set(first + index, own)
+      }
+      start = end
+    }
+  }
+
+  #object(object: JsonObject, path: string, isData: boolean): JsonValue {
+    let isChanged = false
+    const taken = new Set<string>()
+    const entries = Object.entries(object).map(([key, value]): [string, JsonValue] => {
+      const at = `${path}/${this.#pathPart(key)}`
+      const next = value === undefined ? null : this.value(value, key, at, isData || DATA.has(key))
+      const name = this.#name(key, at, taken)
+      isChanged ||= (next !== value && value !== undefined) || name !== key
+      return [name, next]
+    })
+    return isChanged ? Object.fromEntries(entries) : object
+  }
+
+  #name(key: string, path: string, taken: Set<string>): string {
+    if (key.length < 8) return key
+    const { spots, masked } = inspect(key, this.#rules, { of: inNames })
+    this.#note(spots, path)
+    if (masked === undefined) return key
+    let name = masked
+    for (let copy = 2; taken.has(name); copy += 1) name = `${masked} ${copy}`
+    taken.add(name)
+    return name
+  }
+
+  #pathPart(key: string): string {
+    return PATH_PART.test(key) && this.#isSecret(key, undefined).length === 0 && !/\d{6}/.test(key) ? key : '*'
+  }
+
+  #note(spots: readonly Spot[], path: string): void {
+    for (const { rule, kind, start, end, host } of spots) {
+      const found = this.#found.get(rule) ?? { count: 0, samples: [] }
+      this.#found.set(rule, found)
+      found.count += 1
+      if (found.samples.length < MOST_SAMPLES)
+        found.samples.push({
+          ...{ path: path.slice(0, LONGEST_PATH), kind, length: end - start },
+          ...(host === undefined || this.#isSecret(host, undefined).length > 0 ? {} : { host }),
+        })
+      if (this.#rules[rule]?.then === 'refuse') this.refusedBy ??= rule
+    }
+  }
+}

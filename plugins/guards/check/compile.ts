@@ -1,0 +1,48 @@
+import { domainFinder } from '../find/domains.ts'
+import { patternFinder } from '../find/patterns.ts'
+import { personalFinder } from '../find/personal.ts'
+import { secretFinder } from '../find/secrets.ts'
+import type { Finder } from '../find/types.ts'
+
+/** What a rule looks for; at least one member. */
+export interface Match {
+  /** True: all kinds. */
+  readonly secrets?: true | readonly string[] | undefined
+  readonly personal?: true | readonly string[] | undefined
+  readonly pattern?: readonly string[] | undefined
+  /** Addresses of other hosts than these. */
+  readonly domains?: readonly string[] | undefined
+}
+
+export type Then = 'observe' | 'mask' | 'refuse'
+
+/** A rule as it crosses to the thread. `place`: whose rule it is. */
+export interface CheckedRule {
+  readonly place: string
+  readonly id: string
+  readonly match: Match
+  readonly then: Then
+}
+
+/** A rule with its finders, by where they may look. */
+export interface Compiled {
+  readonly then: Then
+  /** In names of members, and in values that belong to MCP itself, such as `type`. */
+  readonly anywhere: readonly Finder[]
+  /** In numbers, and in names. */
+  readonly numbers: readonly Finder[]
+  readonly values: readonly Finder[]
+}
+
+/** The finders of a rule. */
+export function compile({ id, match, then }: Pick<CheckedRule, 'id' | 'match' | 'then'>): Compiled {
+  const { secrets, personal, pattern, domains } = match
+  const kinds = (given: true | readonly string[]) => (given === true ? undefined : given)
+  const anywhere = secrets === undefined ? [] : [secretFinder(kinds(secrets))]
+  const numbers = personal === undefined ? [] : [personalFinder(kinds(personal))]
+  const rest = [
+    ...(pattern === undefined ? [] : [patternFinder(pattern, id)]),
+    ...(domains === undefined ? [] : [domainFinder(domains, id)]),
+  ]
+  return { then, anywhere, numbers, values: [...anywhere, ...numbers, ...rest] }
+}

@@ -1,0 +1,83 @@
+import { HubError, type PluginThread } from 'patchbay/contract'
+import type { Checked } from './check.ts'
+import type { CheckRequest } from './thread.ts'
+
+/** Longest check; a longer one is ended together with its thread. */
+const CHECK_MS = 10_000
+/** Threads that long texts are checked in. */
+const THREADS = 2
+/** Checks and bytes of one owner's rules that wait. */
+const MOST_WAITING = 64
+const MOST_BYTES = 64 * 1024 * 1024
+
+export type CheckThread = PluginThread<CheckRequest, Checked>
+
+interface Job {
+  readonly request: CheckRequest
+  readonly bytes: number
+  readonly done: PromiseWithResolvers<Checked>
+}
+
+/**
+ * Checks of long texts, in threads. One owner's rules have one thread at a time, and the owners take turns: patterns that take long, and
+ * results that are long, delay the checks of their owner alone.
+ */
+export class CheckQueue {
+  readonly #open: () => CheckThread
+  readonly #idle: CheckThread[] = []
+  #threads = 0
+  /** By owner; the owner that waits longest is the first. */
+  readonly #waiting = new Map<string, Job[]>()
+  readonly #running = new Set<string>()
+
+  constructor(open: () => CheckThread) {
+    this.#open = open
+  }
+
+  /** Rejects with `overloaded` when the owner has too much waiting, and when the check takes too long. */
+  check(owner: string, request: CheckRequest, bytes: number): Promise<Checked> {
+    const jobs = this.#waiting.get(owner) ?? []
+    const held = jobs.reduce((sum, job) => sum + job.bytes, bytes)
+    if (jobs.length >= MOST_WAITING || (jobs.length > 0 && held > MOST_BYTES))
+      throw new HubError('overloaded', 'Too much waits for a check of its content', { retryAfterSeconds: 5 })
+    const job: Job = { request, bytes, done: Promise.withResolvers<Checked>() }
+    jobs.push(job)
+    this.#waiting.set(owner, jobs)
+    this.#next()
+    return job.done.promise
+  }
+
+  #next(): void {
+    for (const [owner, jobs] of this.#waiting) {
+      if (this.#running.has(owner)) continue
+      const thread = this.#idle.pop() ?? this.#opened()
+      if (!thread) return
+      const job = jobs.shift()
+      this.#waiting.delete(owner)
+      // Behind the others, for its next turn.
+      if (jobs.length > 0) this.#waiting.set(owner, jobs)
+      if (job) void this.#run(owner, job, thread)
+      else this.#idle.push(thread)
+    }
+  }
+
+  #opened(): CheckThread | undefined {
+    if (this.#threads >= THREADS) return undefined
+    this.#threads += 1
+    return this.#open()
+  }
+
+  async #run(owner: string, { request, done }: Job, thread: CheckThread): Promise<void> {
+    this.#running.add(owner)
+    try {
+      done.resolve(await thread.request(request, CHECK_MS))
+    } catch (cause) {
+      done.reject(
+        new HubError('overloaded', 'The check of its content took too long', { cause, retryAfterSeconds: 60 }),
+      )
+    }
+    this.#running.delete(owner)
+    this.#idle.push(thread)
+    this.#next()
+  }
+}

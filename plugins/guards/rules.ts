@@ -1,0 +1,121 @@
+import { z } from 'zod'
+import type { CheckedRule } from './check/compile.ts'
+import { asciiHost } from './find/domains.ts'
+import { isEmptyPattern, MOST_PATTERNS, PATTERN_CHARACTERS } from './find/patterns.ts'
+import { PERSONAL_KINDS } from './find/personal.ts'
+import { SECRET_KINDS } from './find/secrets.ts'
+
+/** Most rules of the hub, of a server, or of a group. */
+export const MOST_RULES = 50
+const kinds = (all: readonly string[]) =>
+  z.union([
+    z.literal(true),
+    z
+      .array(z.enum(all as [string, ...string[]]))
+      .min(1)
+      .max(all.length),
+  ])
+const pattern = z
+  .string()
+  .min(1)
+  .max(PATTERN_CHARACTERS)
+  .refine(text => !isEmptyPattern(text), 'A pattern has at least one character besides *')
+const domain = z
+  .string()
+  .min(1)
+  .max(253)
+  .refine(
+    text => text === '*' || asciiHost(text.replace(/^\*\./, '')) !== undefined,
+    'A host such as example.com or *.example.com',
+  )
+
+const match = z
+  .strictObject({
+    secrets: kinds(SECRET_KINDS)
+      .optional()
+      .meta({ description: 'Keys and tokens of well-known forms; true: all of them' }),
+    personal: kinds(PERSONAL_KINDS)
+      .optional()
+      .meta({ description: 'Personal data with check digits; true: all kinds' }),
+    pattern: z
+      .union([pattern, z.array(pattern).min(1).max(MOST_PATTERNS)])
+      .optional()
+      .meta({
+        description: 'Texts in any case: `*` any characters of a line, `?` one, `#` a digit, `\\` takes a meaning away',
+      }),
+    domains: z.array(domain).min(1).max(200).optional().meta({ description: 'Finds addresses of all other hosts' }),
+  })
+  .refine(given => Object.values(given).some(value => value !== undefined), 'Name what is looked for')
+
+/** `whsec_` and base64 of 24 to 64 bytes, as Standard Webhooks has it. */
+const SECRET = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/
+
+const webhook = z.strictObject({
+  url: z.url({ protocol: /^https?$/ }).max(2_048),
+  secret: z
+    .string()
+    .max(200)
+    .meta({ writeOnly: true, description: '`whsec_` and base64 of 24 to 64 bytes; signs each request' }),
+  timeoutMs: z.number().int().min(50).max(5_000).default(2_000),
+  onFailure: z.enum(['open', 'closed']).default('closed').meta({ description: '`closed` refuses the call' }),
+})
+
+/** One rule, as it is written. */
+export const rule = z
+  .strictObject({
+    id: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
+      .meta({ description: 'Lower-case letters, digits and dashes. Callers who are refused see it' }),
+    on: z.enum(['arguments', 'result', 'both']).default('both'),
+    match: match.optional(),
+    webhook: webhook.optional().meta({ description: 'In place of `match`: an address that looks at the content' }),
+    then: z.enum(['observe', 'mask', 'refuse']).default('observe'),
+    tools: z
+      .array(z.string().min(1).max(128))
+      .min(1)
+      .max(50)
+      .optional()
+      .meta({ description: 'Names with `*`; default all' }),
+  })
+  .refine(
+    given => (given.match === undefined) !== (given.webhook === undefined),
+    'Either "match" or "webhook" is wanted',
+  )
+
+export type Rule = z.infer<typeof rule>
+
+/** The rules of one place. */
+export const rules = z
+  .array(rule)
+  .max(MOST_RULES)
+  .refine(list => new Set(list.map(({ id }) => id)).size === list.length, 'Two rules have the same id')
+
+/** True for a secret that signs. */
+export function isSigningSecret(secret: string): boolean {
+  return SECRET.test(secret)
+}
+
+/** A rule in the form that crosses to a thread; undefined for one with a webhook. */
+export function checkedRule(place: string, { id, match: given, then: action }: Rule): CheckedRule | undefined {
+  if (!given) return undefined
+  const { pattern: patterns, ...rest } = given
+  const list = patterns === undefined ? {} : { pattern: typeof patterns === 'string' ? [patterns] : patterns }
+  return { place, id, match: { ...rest, ...list }, then: action }
+}
+
+/** True when a name fits one of the globs; `*` stands for any characters. */
+export function fits(name: string, globs: readonly string[]): boolean {
+  return globs.some(glob => {
+    const parts = glob.split('*')
+    const last = parts.length - 1
+    if (last === 0) return name === glob
+    let at = 0
+    return parts.every((part, index) => {
+      if (index === last) return name.length - part.length >= at && name.endsWith(part)
+      const found = index === 0 ? (name.startsWith(part) ? 0 : -1) : name.indexOf(part, at)
+      at = found + part.length
+      return found >= 0
+    })
+  })
+}

@@ -1,0 +1,280 @@
+/** Sharing of servers and groups over HTTP and MCP: what each role may do, and that nothing rises. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
+import { type Program, startProgram } from '../support/program.ts'
+import { callText, failureOf, online, toolNames } from '../support/servers.ts'
+
+const SECRET = 'Bearer of-bob-alone-4711'
+let upstream: Program
+let hub: Hub
+let ada: Client
+let bob: Client
+let cleo: Client
+let dora: Client
+
+const give = (path: string, subject: string, role: string, by = bob) =>
+  by.request('PUT', `/api/${path}/shares/${subject}`, { role })
+const end = (path: string, subject: string, by = bob) => by.request('DELETE', `/api/${path}/shares/${subject}`)
+const refused = ({ status, json }: { status: number; json: { code: string; role?: string } }) => [
+  ...[status, json.code, json.role],
+]
+
+beforeAll(async () => {
+  upstream = await startProgram(join(ROOT, 'test/support/mcp-servers/echo-http.ts'))
+  hub = await startHub({ env: LOOPBACK })
+  ada = await hub.setup()
+  bob = await hub.user('bob')
+  cleo = await hub.user('cleo')
+  dora = await hub.user('dora')
+  const headers = { Authorization: SECRET, 'X-Plain': 'seen' }
+  for (const name of ['notes', 'inner']) await bob.ok('POST', '/api/servers', { name, url: upstream.url, headers })
+  await dora.ok('POST', '/api/servers', { name: 'others', url: upstream.url })
+  await online(bob, ['notes', 'inner'])
+  await online(dora, ['others'])
+  await dora.ok('PUT', '/api/servers/others/shares/user:bob', { role: 'use' })
+  await bob.ok('POST', '/api/groups', {
+    name: 'daily',
+    members: [
+      { server: 'inner', tools: ['echo'] },
+      { server: 'dora~others', tools: ['whoami'] },
+    ],
+  })
+}, 120_000)
+
+afterAll(async () => {
+  await hub?.stop()
+  await upstream?.stop()
+}, 120_000)
+
+describe('a share', () => {
+  test('opens a private server to its subject alone, and its end closes it', async () => {
+    expect((await cleo.request('GET', '/api/servers/bob~notes')).status).toBe(404)
+    const put = await give('servers/notes', 'user:cleo', 'use')
+    expect([put.status, put.json.subject, put.json.role, put.json.grantedBy]).toEqual([200, 'user:cleo', 'use', 'bob'])
+    const seen = await cleo.request('GET', '/api/servers/notes')
+    expect([seen.status, seen.json.role, seen.json.url, seen.json.headers]).toEqual([200, 'use', undefined, undefined])
+    expect((await dora.request('GET', '/api/servers/bob~notes')).status).toBe(404)
+    const listed = await cleo.ok('GET', '/api/servers?shared=me')
+    expect(listed.items.map(({ name, role }: { name: string; role: string }) => [name, role])).toEqual([
+      ['notes', 'use'],
+    ])
+    expect((await end('servers/notes', 'user:cleo')).status).toBe(204)
+    expect((await cleo.request('GET', '/api/servers/bob~notes')).status).toBe(404)
+    expect((await cleo.ok('GET', '/api/servers?shared=me')).items).toEqual([])
+  })
+
+  test('is left by its subject, who cannot end those of others', async () => {
+    await give('servers/notes', 'user:cleo', 'change')
+    await give('servers/notes', 'user:dora', 'use')
+    expect(refused(await end('servers/bob~notes', 'user:dora', cleo))).toEqual([403, 'not_owner', 'change'])
+    expect(refused(await end('servers/bob~notes', 'user:nobody', cleo))).toEqual([403, 'not_owner', 'change'])
+    expect((await end('servers/bob~notes', 'user:cleo', cleo)).status).toBe(204)
+    expect((await end('servers/bob~notes', 'user:cleo', cleo)).status).toBe(404)
+    expect((await end('servers/notes', 'user:dora')).status).toBe(204)
+    expect((await end('servers/notes', 'user:dora')).json.code).toBe('share_not_found')
+  })
+
+  test('needs a subject that exists, and is not the owner', async () => {
+    expect((await give('servers/notes', 'user:nobody', 'use')).json.code).toBe('user_not_found')
+    expect((await give('servers/notes', 'team:nobody', 'use')).json.code).toBe('team_not_found')
+    expect((await give('servers/notes', 'nobody', 'use')).json.code).toBe('share_not_found')
+    expect((await give('servers/notes', 'user:bob', 'use')).json.errors[0].pointer).toBe('#/subject')
+    expect((await give('servers/notes', 'user:cleo', 'owner')).json.code).toBe('validation_failed')
+    const twice = [1, 2].map(() => ({ subject: 'user:cleo', role: 'use' }))
+    const all = await bob.request('PUT', '/api/servers/notes/shares', {
+      shares: [...twice, { subject: 'user:x', role: 'use' }],
+    })
+    expect(all.json.errors.map(({ pointer, code }: { pointer: string; code: string }) => [pointer, code])).toEqual([
+      ['#/shares/1/subject', 'duplicate'],
+      ['#/shares/2/subject', 'enum'],
+    ])
+  })
+
+  test('of a team holds for its members, and ends when one leaves or the team is deleted', async () => {
+    const made = await ada.ok('POST', '/api/admin/teams', { name: 'crew', members: ['cleo', 'dora'] })
+    expect([made.name, made.members]).toEqual(['crew', ['cleo', 'dora']])
+    expect((await ada.request('POST', '/api/admin/teams', { name: 'Crew' })).json.code).toBe('name_taken')
+    expect((await bob.request('POST', '/api/admin/teams', { name: 'mine' })).status).toBe(403)
+    expect((await bob.ok('GET', '/api/teams/crew')).members).toBeUndefined()
+    expect((await cleo.ok('GET', '/api/teams')).items[0].members).toEqual(['cleo', 'dora'])
+    await give('servers/notes', 'team:crew', 'see')
+    await give('servers/notes', 'user:cleo', 'use')
+    const role = async (who: Client) => (await who.request('GET', '/api/servers/bob~notes')).json.role
+    expect([await role(cleo), await role(dora)]).toEqual(['see', 'see'])
+    await ada.ok('PATCH', '/api/admin/teams/crew', { members: ['dora'] })
+    expect([await role(cleo), await role(dora)]).toEqual(['use', 'see'])
+    await ada.ok('DELETE', '/api/admin/teams/crew')
+    expect([await role(cleo), await role(dora)]).toEqual(['use', undefined])
+    expect((await bob.ok('GET', '/api/servers/notes/shares')).items.length).toBe(1)
+    await end('servers/notes', 'user:cleo')
+  })
+
+  test('is told to both sides', async () => {
+    const audit = await ada.ok('GET', '/api/admin/audit?action=server.share&limit=1')
+    expect(audit.items[0].target).toBe('bob~notes')
+  })
+})
+
+describe('each role', () => {
+  const path = '/api/servers/bob~notes'
+  const asks: readonly (readonly [string, string, object | undefined])[] = [
+    ['GET', `${path}/tools`, undefined],
+    ['GET', `${path}/logs`, undefined],
+    ['POST', `${path}/refresh`, {}],
+    ['PATCH', path, { description: 'by a colleague' }],
+    ['PATCH', path, { visibility: 'public' }],
+    ['GET', `${path}/shares`, undefined],
+    ['PUT', `${path}/shares/user:dora`, { role: 'use' }],
+    ['PUT', `${path}/shares/user:cleo`, { role: 'change' }],
+    ['PUT', `${path}/shares`, { shares: [] }],
+    ['DELETE', path, undefined],
+  ]
+  test.each([
+    ['use', [200, 403, 403, 403, 403, 403, 403, 403, 403, 403]],
+    ['see', [200, 200, 403, 403, 403, 403, 403, 403, 403, 403]],
+    ['change', [200, 200, 202, 200, 403, 403, 403, 403, 403, 403]],
+  ])('%s may do what it says, and gets its role with each refusal', async (role, expected) => {
+    await give('servers/notes', 'user:cleo', role)
+    for (const [index, [method, where, body]] of asks.entries()) {
+      const answer = await cleo.request(method, where, body)
+      expect([method, where, answer.status]).toEqual([method, where, expected[index] ?? 0])
+      if (answer.status === 403) expect([answer.json.code, answer.json.role]).toEqual(['not_owner', role])
+    }
+    const seen = await cleo.ok('GET', path)
+    expect(seen.headers?.['X-Plain']).toBe(role === 'use' ? undefined : 'seen')
+    expect(JSON.stringify(seen)).not.toContain('of-bob-alone')
+    await end('servers/notes', 'user:cleo')
+  })
+})
+
+describe('under /mcp', () => {
+  test('a shared server is at its owner’s path, never at the caller’s own, nor among all servers', async () => {
+    await give('servers/notes', 'user:cleo', 'use')
+    const client = await cleo.mcp('/mcp/@bob/notes')
+    expect(await toolNames(client)).toContain('echo')
+    expect(await callText(client, 'echo', { text: 'hi' })).toBe('hi')
+    await client.close()
+    expect((await failureOf(cleo.mcp('/mcp/notes'))).message).toContain('no group or server')
+    const all = await cleo.mcp('/mcp')
+    expect(await toolNames(all)).toEqual([])
+    await all.close()
+    await end('servers/notes', 'user:cleo')
+    expect((await failureOf(cleo.mcp('/mcp/@bob/notes'))).message).toContain('no group or server')
+  })
+
+  test('a shared group brings its owner’s private members alone, in its selection', async () => {
+    await give('groups/daily', 'user:cleo', 'use')
+    const client = await cleo.mcp('/mcp/@bob/daily')
+    expect(await toolNames(client)).toEqual(['echo'])
+    expect(await callText(client, 'echo', { text: 'hi' })).toBe('hi')
+    expect((await failureOf(client.callTool({ name: 'whoami', arguments: {} }))).message).toBeTruthy()
+    expect((await cleo.request('GET', '/api/servers/bob~inner')).status).toBe(404)
+    expect((await failureOf(cleo.mcp('/mcp/@bob/inner'))).message).toContain('no group or server')
+    expect((await cleo.request('POST', '/api/groups/bob~daily/tools/echo', { text: 'hi' })).status).toBe(200)
+    await dora.ok('PUT', '/api/servers/others/shares/user:cleo', { role: 'use' })
+    const both = await cleo.mcp('/mcp/@bob/daily')
+    expect((await toolNames(both)).toSorted()).toEqual(['echo', 'whoami'])
+    await dora.ok('DELETE', '/api/servers/others/shares/user:cleo')
+    await end('groups/daily', 'user:cleo')
+    expect((await failureOf(cleo.mcp('/mcp/@bob/daily'))).message).toContain('no group or server')
+    await client.close()
+    await both.close()
+  })
+})
+
+test('a group is previewed as somebody, and warns of members that others do not get', async () => {
+  const path = '/api/groups/daily'
+  const warned = async (who = bob) =>
+    (await who.ok('GET', '/api/groups/bob~daily')).warnings
+      .filter(({ code }: { code: string }) => code === 'others_get_less')
+      .map(({ server }: { server: string }) => server)
+  const names = (answer: { items: { name: string }[] }) => answer.items.map(({ name }) => name).toSorted()
+  expect(await warned()).toEqual([])
+  expect(names(await bob.ok('GET', `${path}/tools?as=cleo`))).toEqual(['echo'])
+  expect(names(await bob.ok('GET', `${path}/tools?as=dora`))).toEqual(['echo', 'whoami'])
+  expect((await bob.request('GET', `${path}/tools?as=nobody`)).json.code).toBe('user_not_found')
+  await give('groups/daily', 'user:cleo', 'see')
+  expect(await warned()).toEqual(['others'])
+  expect(await warned(cleo)).toEqual([])
+  expect(refused(await cleo.request('GET', '/api/groups/bob~daily/tools?as=dora'))).toEqual([403, 'not_owner', 'see'])
+  await dora.ok('PUT', '/api/servers/others/shares/user:cleo', { role: 'use' })
+  expect(await warned()).toEqual([])
+  await dora.ok('DELETE', '/api/servers/others/shares/user:cleo')
+  await bob.ok('PATCH', path, { visibility: 'public' })
+  expect(await warned()).toEqual(['inner', 'others'])
+  await bob.ok('PATCH', path, { visibility: 'private' })
+  await end('groups/daily', 'user:cleo')
+})
+
+describe('a colleague with the role change', () => {
+  const errors = ({ json }: { json: { errors?: { code: string }[] } }) => json.errors?.map(({ code }) => code)
+
+  test('sends no secret of the owner elsewhere, and shows none', async () => {
+    await give('servers/notes', 'user:cleo', 'change')
+    const path = '/api/servers/bob~notes'
+    const { headers } = await cleo.ok('GET', path)
+    const elsewhere = { url: `${upstream.url}?for=cleo`, headers }
+    expect(errors(await cleo.request('PATCH', path, elsewhere))).toContain('secret_required')
+    const trial = { name: 'notes', ...elsewhere, owner: 'bob' }
+    expect((await cleo.request('POST', '/api/servers/test', trial)).status).toBe(400)
+    await cleo.request('PATCH', path, { secrets: [] })
+    await cleo.request('PATCH', path, { headers: { ...headers, 'X-Copy': headers.Authorization } })
+    await cleo.request('PATCH', path, { description: headers.Authorization })
+    for (const who of [cleo, bob]) expect(JSON.stringify(await who.ok('GET', path))).not.toContain('of-bob-alone')
+    expect((await cleo.request('PATCH', path, { headers: { ...headers, 'X-More': 'plain' } })).status).toBe(200)
+    await end('servers/notes', 'user:cleo')
+  })
+
+  test('changes no program of an administrator, and all else of it', async () => {
+    const program = { command: 'patchbay', args: ['sample-server'] }
+    await ada.ok('POST', '/api/servers', { name: 'plain', ...program, enabled: false })
+    await give('servers/plain', 'user:cleo', 'change', ada)
+    const path = '/api/servers/admin~plain'
+    const programs = [{ args: ['-c', 'id'] }, { command: 'sh' }, { env: { A: 'b' } }, { variables: { A: 'b' } }]
+    for (const change of [...programs, { cwd: '/tmp' }, { url: upstream.url, command: null, args: null }])
+      expect([change, ...refused(await cleo.request('PATCH', path, change))]).toEqual([
+        ...[change, 403, 'owner_rights_needed', 'change'],
+      ])
+    expect((await cleo.request('PATCH', path, { description: 'by cleo', timeout: 30_000 })).status).toBe(200)
+    const shown = await ada.ok('GET', path)
+    expect([shown.description, shown.review, shown.args]).toEqual(['by cleo', undefined, ['sample-server']])
+    expect((await cleo.request('POST', `${path}/start`, {})).status).toBe(202)
+    expect((await cleo.request('POST', `${path}/stop`, {})).status).toBe(202)
+    const trial = { name: 'plain', command: 'sh', args: ['-c', 'id'], owner: 'admin' }
+    expect((await cleo.request('POST', '/api/servers/test', trial)).json.code).not.toBe('ok')
+    expect((await cleo.request('POST', '/api/servers/test', trial)).status).toBe(403)
+  })
+
+  test('gives nobody more through a group than its owner does', async () => {
+    await give('groups/daily', 'user:cleo', 'change')
+    await give('groups/daily', 'user:dora', 'use')
+    const path = '/api/groups/bob~daily'
+    const tools = (names: readonly string[] | 'all') => ({ members: [{ server: 'bob~inner', tools: names }] })
+    expect(refused(await cleo.request('PATCH', path, tools('all')))).toEqual([403, 'not_owner', 'change'])
+    expect(refused(await cleo.request('PATCH', path, tools(['echo', 'emit'])))).toEqual([403, 'not_owner', 'change'])
+    const whole = { name: 'daily', ...tools('all') }
+    expect(refused(await cleo.request('PUT', path, whole))).toEqual([403, 'not_owner', 'change'])
+    const member = await cleo.request('PUT', `${path}/members/bob~inner`, { tools: 'all' })
+    expect(refused(member)).toEqual([403, 'not_owner', 'change'])
+    expect((await cleo.request('PUT', `${path}/members/bob~notes`, { tools: 'all' })).json.code).toBe(
+      'server_not_found',
+    )
+    const hidden = await cleo.request('PATCH', path, { members: ['bob~notes'] })
+    const missing = await cleo.request('PATCH', path, { members: ['bob~nothing'] })
+    expect([errors(hidden), errors(missing)]).toEqual([['member_not_found'], ['member_not_found']])
+    expect(hidden.text.replaceAll('notes', 'nothing').replace(hidden.json.requestId, '')).toBe(
+      missing.text.replace(missing.json.requestId, ''),
+    )
+    await give('servers/notes', 'user:cleo', 'change')
+    const added = await cleo.request('PUT', `${path}/members/bob~notes`, { tools: 'all' })
+    expect(refused(added)).toEqual([403, 'not_owner', 'change'])
+    await end('servers/notes', 'user:cleo')
+    expect(refused(await cleo.request('PATCH', path, { visibility: 'public' }))).toEqual([403, 'not_owner', 'change'])
+    expect(refused(await cleo.request('DELETE', path))).toEqual([403, 'not_owner', 'change'])
+    expect((await cleo.request('PATCH', path, { description: 'by cleo' })).status).toBe(200)
+    expect((await bob.ok('GET', path)).members.length).toBe(2)
+    expect((await cleo.request('PATCH', path, tools(['echo']))).status).toBe(200)
+    for (const name of ['cleo', 'dora']) await end('groups/daily', `user:${name}`)
+  })
+})

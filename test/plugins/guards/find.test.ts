@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'bun:test'
+import { check } from '../../../plugins/guards/check/check.ts'
+import { compile, type Match } from '../../../plugins/guards/check/compile.ts'
+import { FORMS, jwt, random } from './planted.ts'
+
+const ALL: Match = { secrets: true, personal: true }
+
+function masked(value: unknown, match: Match = ALL): unknown {
+  const { changed } = check(JSON.stringify(value), [compile({ id: 'rule', match, then: 'mask' })])
+  return changed === undefined ? value : JSON.parse(changed)
+}
+
+/** The wrappings in which a secret may stand, each as the result of a tool. */
+const WRAPPINGS: Readonly<Record<string, (secret: string) => unknown>> = {
+  'plain text': secret => ({ content: [{ type: 'text', text: `the key is ${secret}, keep it` }] }),
+  'structured content': secret => ({ content: [], structuredContent: { user: { keys: [secret] } } }),
+  'JSON in text': secret => ({ content: [{ type: 'text', text: JSON.stringify({ env: { KEY: `\n${secret}` } }) }] }),
+  'JSON in JSON in text': secret => ({
+    content: [{ type: 'text', text: JSON.stringify(JSON.stringify({ key: `a\n${secret}` })) }],
+  }),
+  'percent encoding': secret => ({
+    content: [
+      {
+        type: 'text',
+        text: `https://x.example/?k=${[...secret].map(c => `%${c.charCodeAt(0).toString(16).padStart(2, '0')}`).join('')}&a=1`,
+      },
+    ],
+  }),
+  'escapes with \\u': secret => ({
+    content: [
+      { type: 'text', text: [...secret].map(c => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('') },
+    ],
+  }),
+  'base 64': secret => ({ content: [{ type: 'text', text: Buffer.from(`password: ${secret}`).toString('base64') }] }),
+  'a blob': secret => ({
+    content: [
+      { type: 'resource', resource: { uri: 'file:///a', blob: Buffer.from(`# keys\n${secret}\n`).toString('base64') } },
+    ],
+  }),
+  'a name of a member': secret => ({ content: [], structuredContent: { [secret]: true } }),
+  'two text blocks': secret => ({
+    content: [
+      { type: 'text', text: `one ${secret.slice(0, 14)}` },
+      { type: 'text', text: `${secret.slice(14)} two` },
+    ],
+  }),
+  'characters that are not seen': secret => ({
+    content: [{ type: 'text', text: `${secret.slice(0, 9)}\u200b${secret.slice(9)}` }],
+  }),
+  'an unknown member': secret => ({ content: [], type: secret, [secret]: 1 }),
+}
+
+/** Everything in a value that a reader could make of it. */
+function readable(value: unknown): string {
+  const text = JSON.stringify(value)
+  const runs = [...text.matchAll(/[A-Za-z0-9+/_=-]{24,}/g)].map(([run]) => Buffer.from(run, 'base64').toString())
+  const plain = text.replace(/\\\\/g, '\\').replace(/\\\\/g, '\\')
+  const numbers = plain.replace(/\\*u([0-9a-f]{4})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+  const percent = text.replace(/%([0-9a-f]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+  return [text, ...runs, numbers, percent].join('\n').replace(/[\u200b]|\\+n|\n|"\},\{"type":"text","text":"/g, '')
+}
+
+describe('secrets', () => {
+  for (const [wrapping, wrap] of Object.entries(WRAPPINGS))
+    test(`none of 50 in ${wrapping} passes`, () => {
+      let passed = 0
+      for (let round = 0; round < 5; round += 1)
+        for (const [, make] of FORMS) {
+          const secret = make()
+          const flat = secret.replace(/\n/g, '')
+          expect(readable(wrap(secret))).toContain(flat)
+          const after = readable(masked(wrap(secret)))
+          if (after.includes(flat) || after.includes(flat.slice(8, -8))) passed += 1
+        }
+      expect(passed).toBe(0)
+    })
+
+  test('each is named by its kind', () => {
+    for (const [kind, make] of FORMS) {
+      const { content } = masked({ content: [{ type: 'text', text: `a ${make()} b` }] }) as {
+        content: [{ text: string }]
+      }
+      expect(content[0].text).toBe(`a [masked:${kind}] b`)
+    }
+    expect(masked({ text: jwt() })).toEqual({ text: '[masked:jwt]' })
+  })
+
+  test('a repetitive text with the form of a token is one only with its checksum', () => {
+    const example = `ghp_${'x'.repeat(36)}`
+    expect(masked({ text: example })).toEqual({ text: example })
+    expect(masked({ text: 'ghp_0000000000000000000000000000002W4k5U' })).toEqual({
+      text: 'ghp_0000000000000000000000000000002W4k5U',
+    })
+  })
+})
+
+test('personal data is found by its check digits, also as numbers, whose type stays', () => {
+  const text = (value: string) => (masked({ text: value }) as { text: string }).text
+  expect(text('write to ada.lovelace+x@mail.example.org now')).toBe('write to [masked:email] now')
+  expect(text('call +44 20 7946 0958 or (212) 555-0123 or 13812345678')).toBe(
+    'call [masked:phone] or [masked:phone] or [masked:phone]',
+  )
+  expect(text('card 4111 1111 1111 1111, not 4111 1111 1111 1112')).toBe('card [masked:card], not 4111 1111 1111 1112')
+  expect(text('IBAN DE89 3704 0044 0532 0130 00.')).toBe('IBAN [masked:iban].')
+  expect(text('DE89 3704 0044 0532 0130 01')).toBe('DE89 3704 0044 0532 0130 01')
+  expect(text('id 11010519491231002X and 110105194912310021')).toBe('id [masked:chinese_id] and 110105194912310021')
+  const numbers =
+    '{"structuredContent":{"card":4111111111111111,"id":110101199003074514,"n":1.50,"big":12345678901234567890}}'
+  const { changed = '' } = check(numbers, [compile({ id: 'r', match: { personal: true }, then: 'mask' })])
+  expect(changed).toBe('{"structuredContent":{"card":0,"id":0,"n":1.50,"big":12345678901234567890}}')
+})
+
+test('patterns are literals with wildcards, within one line', () => {
+  const text = (value: string, ...pattern: string[]) => (masked({ text: value }, { pattern }) as { text: string }).text
+  expect(text('Project ORION starts', 'project orion')).toBe('[masked:rule] starts')
+  expect(text('case-1234 and case-12', 'case-####')).toBe('[masked:rule] and case-12')
+  expect(text('from alpha to omega\nalpha\nomega', 'alpha*omega')).toBe('from [masked:rule]\nalpha\nomega')
+  expect(text('a.b axb', 'a.b')).toBe('[masked:rule] axb')
+  expect(text('5 * 3', '5 \\* 3')).toBe('[masked:rule]')
+})
+
+test('addresses of hosts that are not on the list are found in all their spellings', () => {
+  const passes = (value: string) => {
+    const { findings } = check(JSON.stringify({ arguments: { url: value } }), [
+      compile({ id: 'r', match: { domains: ['good.example', '*.good.example', 'münchen.example'] }, then: 'refuse' }),
+    ])
+    return Object.keys(findings).length === 0
+  }
+  for (const good of [
+    ...[
+      'https://good.example/a',
+      'see https://a.b.good.example:8443/x?y.',
+      'HTTPS://GOOD.EXAMPLE',
+      'no address: here',
+      'C:\\dir\\file',
+    ],
+    ...['https://xn--mnchen-3ya.example/', 'https://good.example./', 'good.example\nother words'],
+    ...['https://good.example/a\nhttps://good.example/b', 'note: a/b'],
+  ])
+    expect([good, passes(good)]).toEqual([good, true])
+  for (const bad of [
+    ...[
+      'https://evil.example',
+      'https://good.example@evil.example/',
+      'https://good.example.evil.example',
+      'https:evil.example/a',
+    ],
+    ...[
+      'https:\\\\evil.example',
+      'https:/evil.example',
+      '//evil.example/x',
+      '\\\\evil.example/x',
+      'ftp://evil.example/',
+    ],
+    ...[
+      'postgres://u:p@evil.example/db',
+      'https://good.example\t.evil.example/',
+      'https:\n//evil.example',
+      'http://127.1/',
+    ],
+    ...[
+      'https://good.example/?u=https%3A%2F%2Fevil.example',
+      'https://evil。example/',
+      'wss://evil.example',
+      'https://notgood.example',
+    ],
+    ...[Buffer.from('{"u":"https://evil.example/a"}').toString('base64')],
+  ])
+    expect([bad, passes(bad)]).toEqual([bad, false])
+})
+
+test('samples have nothing of what was found', () => {
+  const secret = `ghp_${random(36)}`
+  const { findings } = check(JSON.stringify({ structuredContent: { [secret]: [secret], token: secret } }), [
+    compile({ id: 'r', match: { secrets: true }, then: 'observe' }),
+  ])
+  expect(findings[0]?.count).toBe(3)
+  expect(JSON.stringify(findings)).not.toContain(secret.slice(4, 12))
+  expect(findings[0]?.samples.at(-1)).toEqual({ path: '/structuredContent/token', kind: 'github_token', length: 40 })
+})

@@ -1,0 +1,59 @@
+/**
+ * The public module `patchbay/console`: the parts of the console that pages of plugins use. Bundled plugins' pages are built
+ * with it; pages from elsewhere import it in the browser, where it is the copy that the console itself uses. Besides its exports,
+ * importing it defines the elements `pb-copy`, `pb-table` and `pb-time`.
+ */
+
+export { css, html, LitElement, nothing, type PropertyValues, svg, type TemplateResult } from 'lit'
+export { quotedWords } from '../core/domain/text/quoted-words.ts'
+export { visibleName } from '../core/domain/text/visible-text.ts'
+export { api, type Page, type RequestOptions, readRevised, segment } from './api/client.ts'
+export { ApiError, asApiError } from './api/problem.ts'
+export { connectPath, serverPath } from './api/servers.ts'
+export { refOf, type ServerRecord } from './api/types.ts'
+export { live } from './app/live.ts'
+export type {
+  CodeForm,
+  ConsolePart,
+  MakePart,
+  PartKit,
+  Piece,
+  PlaceDefinition,
+  Provider,
+  SignInParts,
+  Ways,
+} from './app/part.ts'
+export { Plan } from './app/plan.ts'
+export { hasPage } from './app/plugin-pages.ts'
+export { Resource, type ResourceOptions } from './app/resource.ts'
+export { href, router } from './app/router.ts'
+export { type AskedProof, type SessionUser, session } from './app/session.ts'
+export { confirmed, type Question } from './components/confirm.ts'
+export { copyText, PbCopy } from './components/copy.ts'
+export { download } from './components/download.ts'
+export { PbElement } from './components/element.ts'
+export { gate } from './components/gate.ts'
+export { hubWords } from './components/hub-words.ts'
+export { dialog, drawer, hide, type LayerOptions } from './components/layer.ts'
+export { type Crumb, PbPage, segments, tabs } from './components/page.ts'
+export { sandboxNote } from './components/sandbox-note.ts'
+export { type EmptyText, emptyState, errorState, errorText, show, skeleton } from './components/states.ts'
+export { type Column, PbTable } from './components/table.ts'
+export { PbTime } from './components/time.ts'
+export { toast } from './components/toast.ts'
+export {
+  formatBytes,
+  formatClock,
+  formatCount,
+  formatDate,
+  formatDateTime,
+  formatMs,
+  formatNumber,
+  formatPercent,
+  formatSpan,
+  UNKNOWN,
+} from './text/format.ts'
+export { icon } from './text/icon.ts'
+export { fieldText, problemText } from './text/problem.ts'
+export { isChinese, plural, rich, type TextValues, t } from './text/t.ts'
+export { foreignText, webLink } from './text/web-link.ts'
