@@ -15,6 +15,8 @@ export interface FilteredRequest {
   readonly server: Pick<ServerRecord, 'id' | 'name' | 'ownerId'>
   /** The group at whose path the request was made; absent at a server's own path and over REST. */
   readonly group?: Pick<GroupRecord, 'id' | 'name' | 'ownerId'>
+  /** The request carries a credential of the caller's own, so that not even the server's owner may see or change it elsewhere. */
+  readonly withOwnCredential?: true
   /** The server's own name of the tool or prompt, or the URI of the resource. */
   readonly item?: string
 }

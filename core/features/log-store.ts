@@ -156,8 +156,11 @@ export interface StoredRecords {
   search(query: RecordQuery): Promise<RecordPage & { readonly behind: number }>
   /** Counts records, stored or not. */
   count(query: CountQuery): Promise<Counted>
-  /** Durations of operations, until now. */
-  measure(query: MeasureQuery): Promise<Measured>
+  /**
+   * Durations of operations, until now. `ofOwner`: those that this user may read, for one server of it (`serverId`) of which the hub
+   * has checked that the actor may see the sums.
+   */
+  measure(query: MeasureQuery & { readonly ofOwner?: string }): Promise<Measured>
   /** The same as a file. */
   export(query: MeasureQuery & { readonly stepMs: number }, format: ExportFormat): Promise<string>
 }

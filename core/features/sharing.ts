@@ -10,6 +10,8 @@ declare module '../contract/plugin.ts' {
   interface RegistryView {
     /** True when sessions of this user under `/mcp` may use it: own, public and shared things. Administrators have no additional rights there. */
     mayUse(userId: string, thing: ServerRecord | GroupRecord): boolean
+    /** True for the users who may use the server by itself, or by a group that brings it. */
+    reachOf(server: ServerRecord): Promise<(userId: string) => boolean>
   }
 }
 

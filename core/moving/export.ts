@@ -5,7 +5,7 @@ import { pointerToken } from '../domain/json/json-pointer.ts'
 import type { LongText } from '../domain/json/long-text.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
-import type { Registry } from '../registry/api.ts'
+import type { Registry, SharedKind } from '../registry/api.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretAt } from './export-form.ts'
 import { exportHash, jsonParts } from './json-pieces.ts'
@@ -55,6 +55,7 @@ async function exportOf(
     ...{ owner: actor.name, createdAt: new Date().toISOString() },
     servers,
     groups: await exportedGroups(registry, actor),
+    ...(await exportedShares(registry, actor)),
     settings: await exportedSettings(registry, actor),
     ...(await exportedOwned(records, actor, keep)),
     hostedKeys: await exportedKeys(registry, actor, keep),
@@ -108,6 +109,24 @@ async function exportedGroups({ groups }: ExportRegistry, actor: UserActor): Pro
     await nextTurn()
   }
   return Object.fromEntries(found)
+}
+
+/** With whom things are shared, for the reader: the users of another hub are others, so that no import shares anything. */
+async function exportedShares({ servers, groups, shares }: ExportRegistry, actor: UserActor): Promise<JsonObject> {
+  const of = async (kind: SharedKind, things: readonly { readonly name: string }[]) => {
+    const found: [string, JsonValue][] = []
+    for (const { name } of byName(things)) {
+      const given = await shares.list(actor, kind, `${actor.name}~${name}`)
+      if (given.length > 0) found.push([name, given.map(({ subject, role }) => ({ subject, role }))])
+      await nextTurn()
+    }
+    return found.length === 0 ? {} : { [`${kind}s`]: Object.fromEntries(found) }
+  }
+  const all = {
+    ...(await of('server', await servers.list(actor, { scope: 'mine' }))),
+    ...(await of('group', await groups.list(actor, { scope: 'mine' }))),
+  }
+  return Object.keys(all).length === 0 ? {} : { shares: all }
 }
 
 async function exportedSettings({ settings }: ExportRegistry, { userId }: UserActor): Promise<JsonObject> {

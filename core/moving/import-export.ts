@@ -48,7 +48,7 @@ export async function readExport(
       ),
       ...entriesOf(document.hostedKeys).flatMap(([name, value]) => keyItem(name, value, secrets)),
     ],
-    notCarried: ofOtherKinds(content, kinds),
+    notCarried: [...ofOtherKinds(content, kinds), ...sharesIn(content)],
     warnings: isWhole ? [] : ['The file was changed since it was exported'],
   }
 }
@@ -62,6 +62,18 @@ function ofOtherKinds(document: JsonObject, kinds: readonly RecordKind[]): Impor
     what: `records of the kind ${JSON.stringify(section.slice(0, 98))}`,
     instead: `Start the plugin ${JSON.stringify(section.split('.')[0]?.slice(0, 64))}, and import once more.`,
   }))
+}
+
+/** A user of the same name may be somebody else here: an import shares nothing. */
+function sharesIn({ shares }: JsonObject): ImportContent['notCarried'] {
+  if (!isJsonObject(shares)) return []
+  return [
+    {
+      pointer: '#/shares',
+      what: 'with whom the servers and groups were shared',
+      instead: 'Share them again, with users of this hub; what is shared here stays so.',
+    },
+  ]
 }
 
 type Secrets = Readonly<Record<string, string>>

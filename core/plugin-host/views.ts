@@ -24,6 +24,7 @@ export function registryView(registry: Registry): RegistryView {
       }
     },
     mayUse: (userId, thing) => registry.shares.mayUse(userId, thing),
+    reachOf: server => registry.shares.reachOf(server),
     ownServers: actor => servers.list(actor, { scope: 'mine' }),
     usableMembers: (actor, group) => groups.usableMembers(actor, group),
   }

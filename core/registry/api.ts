@@ -286,8 +286,10 @@ export interface FileState {
     readonly owner?: string
     readonly name: string
     readonly body: JsonObject
+    /** `[{subject, role}]`. */
+    readonly shares?: JsonValue
   }[]
-  readonly groups: readonly { readonly owner?: string; readonly body: JsonObject }[]
+  readonly groups: readonly { readonly owner?: string; readonly body: JsonObject; readonly shares?: JsonValue }[]
 }
 
 /** Mirrors the settings file into the store. */

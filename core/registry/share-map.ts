@@ -45,6 +45,11 @@ export class ShareMap implements SharedRoles {
     return role
   }
 
+  /** True when nothing is shared at all. */
+  get isEmpty(): boolean {
+    return this.#things.size === 0
+  }
+
   /** True when anything of this thing is shared with anybody. */
   isShared(thingId: string): boolean {
     return this.#things.has(thingId)

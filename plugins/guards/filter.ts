@@ -11,10 +11,15 @@ import { checkedRule, fits, type Rule } from './rules.ts'
 import type { Place } from './types.ts'
 import { type WebhookAnswer, Webhooks } from './webhook.ts'
 
-/** Longer texts are checked in a thread. */
-const INLINE_CHARACTERS = 16 * 1024
+/** Characters of the text times the rules, above which a check runs in a thread. */
+const INLINE_CHARACTERS = 32 * 1024
+/** The same for a text that one rule looks at. */
+const INLINE_TEXT = 16 * 1024
 /** Characters of the text times those of the patterns, above which a check runs in a thread. */
 const INLINE_WORK = 1_000_000
+
+/** In the place of a line of a log that would take long to check. */
+const UNCHECKED = '(left out: too long for the content rules of this server)'
 
 type Direction = 'arguments' | 'result'
 
@@ -65,11 +70,10 @@ export class Guards implements ContentFilter {
     if (places.length === 0) return text
     const rules = places
       .flatMap(place => this.#rulesOf(place))
-      .flatMap(({ rule, compiled }) =>
-        compiled && rule.on !== 'arguments' && rule.then !== 'observe' ? [compiled] : [],
-      )
+      .filter(({ rule, compiled }) => compiled && rule.on !== 'arguments' && rule.then !== 'observe')
     if (rules.length === 0) return text
-    const masking = rules.map(one => ({ ...one, then: 'mask' as const }))
+    if (!isShort(text.length, rules)) return UNCHECKED
+    const masking = rules.flatMap(({ compiled }) => (compiled ? [{ ...compiled, then: 'mask' as const }] : []))
     return inspect(text, masking, { of: ({ values }) => values }).masked ?? text
   }
 
@@ -136,9 +140,7 @@ class GuardedRequest implements OpenFilter {
 
   async #run(rules: readonly Applied[], text: FilteredText): Promise<Checked> {
     const length = typeof text === 'string' ? text.length : text.byteLength
-    const patterns = rules.flatMap(({ checked }) => checked?.match.pattern ?? [])
-    const work = length * patterns.reduce((sum, pattern) => sum + pattern.length, 0)
-    if (length <= INLINE_CHARACTERS && work <= INLINE_WORK)
+    if (isShort(length, rules))
       return check(
         textOf(text),
         rules.flatMap(({ compiled }) => compiled ?? []),
@@ -193,9 +195,12 @@ class GuardedRequest implements OpenFilter {
     text: string,
   ): Promise<WebhookAnswer | undefined> {
     const { webhooks, context } = this.#parts
-    const { server, group, method, item, actor } = this.#request
+    const { server, group, method, item, actor, withOwnCredential } = this.#request
     const ofGroup = place.key.startsWith('group') ? group?.ownerId : undefined
     const owner = place.key === 'hub' ? '' : (ofGroup ?? server.ownerId)
+    // A webhook shows and changes only what its owner could see and change anyway.
+    const isOwn = owner === '' || owner === actor.userId || (owner === server.ownerId && !withOwnCredential)
+    if (!isOwn) return undefined
     const fetch = owner === '' ? context.fetch : context.fetchFor(owner)
     const question = {
       ...{ rule: rule.id, on, method, server: server.name, user: actor.name },
@@ -244,6 +249,13 @@ class GuardedRequest implements OpenFilter {
       data: { rule: rule.id },
     })
   }
+}
+
+/** True for work of a few milliseconds at most. */
+function isShort(length: number, rules: readonly Applied[]): boolean {
+  const patterns = rules.flatMap(({ checked }) => checked?.match.pattern ?? [])
+  const characters = patterns.reduce((sum, pattern) => sum + pattern.length, 0)
+  return length <= INLINE_TEXT && length * rules.length <= INLINE_CHARACTERS && length * characters <= INLINE_WORK
 }
 
 const ACTIONS = { observe: 'observed', mask: 'masked', refuse: 'refused' } as const

@@ -45,7 +45,7 @@ export default definePlugin<z.infer<typeof config>>({
     const findings = new Findings(() => new Date().toISOString())
     const sets = new RuleSets(context.tables<GuardTables>(), context.sealing, findings, context.config.rules)
     await sets.load()
-    const open = (): CheckThread => context.thread(new URL('./check/thread.ts', import.meta.url).href)
+    const open = (): CheckThread => context.thread(new URL('./thread.ts', import.meta.url).href)
     context.contribute('contentFilter', 'guards', new Guards(context, sets, findings, open))
     context.events.on('server.removed', ({ data }) => sets.removed({ kind: 'server', id: data.serverId }))
     context.events.on('group.removed', ({ data }) => sets.removed({ kind: 'group', id: data.groupId }))

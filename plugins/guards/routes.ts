@@ -131,7 +131,7 @@ function addHubRoutes({ context: { routes }, sets, findings }: GuardRoutesDeps):
   })
 }
 
-function addOwnRoute({ context: { routes, registry }, sets, findings }: GuardRoutesDeps): void {
+function addOwnRoute({ context: { routes, registry, groups }, sets, findings }: GuardRoutesDeps): void {
   const item = shown.extend({ kind: z.enum(['server', 'group']), id: z.string(), name: z.string(), ref: z.string() })
   const listed = { kind: 'server', id: 'srv_1', name: 'files', ref: 'ada~files', ...example }
   routes.add({
@@ -146,14 +146,13 @@ function addOwnRoute({ context: { routes, registry }, sets, findings }: GuardRou
     },
     async handle({ actor }) {
       const items: z.infer<typeof item>[] = []
-      for (const { kind, id } of sets.targets()) {
-        if (items.length >= MOST_LISTED) break
-        const found = kind === 'server' ? await registry.server(actor, id) : await registry.groupById(actor, id)
-        if (found?.ownerId !== actor.userId) continue
-        const { name, ownerName } = found
-        const own = view(sets.rules({ kind, id }), findings, `${kind} ${id}`)
-        items.push({ kind, id, name, ref: formatRef(ownerName, name), ...own })
+      const add = (kind: Target['kind'], { id, name, ownerName }: { id: string; name: string; ownerName: string }) => {
+        const list = sets.rules({ kind, id })
+        if (list.length === 0 || items.length >= MOST_LISTED) return
+        items.push({ kind, id, name, ref: formatRef(ownerName, name), ...view(list, findings, `${kind} ${id}`) })
       }
+      for (const server of await registry.ownServers(actor)) add('server', server)
+      for (const group of await groups.list(actor)) add('group', group)
       return { body: { items: items.sort((a, b) => (a.name < b.name ? -1 : 1)) } }
     },
   })

@@ -54,14 +54,6 @@ export class RuleSets implements Places {
     return this.#places.get(`${kind} ${id}`)?.rules ?? []
   }
 
-  /** The servers and groups that have rules. */
-  targets(): readonly Target[] {
-    return [...this.#places.keys()].map(key => {
-      const [kind, id = ''] = key.split(' ')
-      return { kind: kind === 'group' ? 'group' : 'server', id }
-    })
-  }
-
   /** Puts these rules in the place of those that are there. A mask in place of a secret keeps it, while its address stays. */
   async replace(target: Target, given: readonly Rule[]): Promise<void> {
     const key = `${target.kind} ${target.id}`

@@ -113,9 +113,11 @@ export class History {
           await this.storeNumbers()
           return this.#question({ type: 'count', query: { ...query, readers } }, 'counted')
         }),
-      measure: ({ mine, ...query }) =>
-        ask(mine, async readers => {
+      measure: ({ mine, ofOwner, ...query }) =>
+        ask(mine, async own => {
           await this.storeNumbers()
+          const readers: HistoryQuery['readers'] =
+            ofOwner === undefined || query.serverId === undefined ? own : [ofOwner]
           return this.#question({ type: 'measure', query: { ...query, readers } }, 'measured')
         }),
       export: ({ mine, ...query }, format) =>

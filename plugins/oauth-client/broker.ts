@@ -14,7 +14,7 @@ import { covers, discover, isSameIssuer, issuersNow, offersSignIn } from './disc
 import { MetadataRefusals } from './discovery/metadata-refusals.ts'
 import { fetchAround } from './discovery/reach.ts'
 import type { LIMITS } from './limits.ts'
-import { isByPerson, type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
+import { isByPerson, markForCallers, type ServerOauth, serverOauth, serverUrl } from './server-config.ts'
 import { Clients, type IssuerClient } from './tokens/clients.ts'
 import { Exchanges } from './tokens/exchange.ts'
 import { newProofKey } from './tokens/proof-key.ts'
@@ -270,8 +270,9 @@ export class Broker implements CredentialSource {
     const fetch = fetchAround(this.#context, server)
     const offered = isKnown ? known.offered : await offersSignIn(this.#context, fetch, url, bearer)
     if (!isKnown) bounded(this.#offers).set(server.id, { offered, atMs: Date.now() })
-    if (offered) throw this.#signInNeeded(server)
-    return undefined
+    if (!offered) return undefined
+    await markForCallers(this.#context, server)
+    throw this.#signInNeeded(server)
   }
 
   /** Why a sign-in cannot be used, as far as it is known here. A token that is over and can be refreshed counts as valid. */

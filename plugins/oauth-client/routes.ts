@@ -6,7 +6,7 @@ import type { Credential } from './credentials/store.ts'
 import { MOST_SCOPES, SCOPE } from './discovery/scopes.ts'
 import { ERRORS } from './errors.ts'
 import { CALLBACK, type Connect, DOCUMENT } from './flows/connect.ts'
-import type { DeviceCode } from './flows/flows.ts'
+import type { DeviceFlow } from './flows/flows.ts'
 import { isByPerson, serverOauth, serverUrl } from './server-config.ts'
 import { clientMetadata } from './tokens/clients.ts'
 
@@ -143,7 +143,7 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
           code: z.string().optional(),
           ...{ message: z.string().optional(), title: z.string().optional(), hint: z.string().optional() },
           ...{ verificationUri: page.optional(), verificationUriComplete: whole.optional() },
-          ...{ userCode: z.string().optional(), interval: interval.optional() },
+          ...{ issuer: z.string().optional(), userCode: z.string().optional(), interval: interval.optional() },
         }),
         example: { flow: '1f2e…', server: 'ada~notes', state: 'waiting', expiresAt: '2026-11-24T09:40:00.000Z' },
       },
@@ -292,9 +292,9 @@ export function addRoutes(context: PluginContext<unknown>, broker: Broker, conne
   }
 }
 
-function codeOf({ verificationUri, verificationUriComplete, userCode, intervalMs }: DeviceCode) {
+function codeOf({ issuer: { issuer }, verificationUri, verificationUriComplete, userCode, intervalMs }: DeviceFlow) {
   return {
-    ...{ verificationUri, userCode, interval: intervalMs / 1_000 },
+    ...{ issuer, verificationUri, userCode, interval: intervalMs / 1_000 },
     ...(verificationUriComplete === undefined ? {} : { verificationUriComplete }),
   }
 }

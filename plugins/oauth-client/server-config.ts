@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject } from 'patchbay/contract'
+import { isJsonObject, type JsonObject, type PluginContext } from 'patchbay/contract'
+import type { CredentialTarget } from 'patchbay/features'
 import { texts } from './discovery/discovery.ts'
 import type { ClientMethod, GivenClient } from './tokens/clients.ts'
 
@@ -51,6 +52,21 @@ function identityOf(identity: unknown): ServerOauth['identity'] {
   const clientId = textOf(identity.clientId)
   if (issuer === undefined) return undefined
   return { issuer, client: { clientId, clientSecret: textOf(identity.clientSecret) } }
+}
+
+/**
+ * Notes that people sign in at a server whose owner wants a credential of each caller: before that only the owner could. Where it
+ * cannot be noted, the owner signs in first.
+ */
+export async function markForCallers(
+  { people, registry, servers }: Pick<PluginContext<unknown>, 'people' | 'registry' | 'servers'>,
+  { id, ownerId, config }: CredentialTarget,
+): Promise<void> {
+  if (config.credentials !== 'caller' || config.oauth !== undefined) return
+  const owner = await people.actor(ownerId)
+  const record = owner && (await registry.server(owner, id))
+  if (!owner || !record) return
+  await servers.patch(owner, `${record.ownerName}~${record.name}`, { oauth: {} }).catch(() => undefined)
 }
 
 /** The address of a server; undefined for one without. */

@@ -1,6 +1,7 @@
 /** `bun run bench`: what the hub costs, measured against the same server without it. */
 import { parseArgs } from 'node:util'
 import { floodInterval, floodQuantile, measureFlood } from './flood.ts'
+import { checkCosts, measureGuards } from './guards.ts'
 import type { Wire } from './http-client.ts'
 import { measureLogging } from './logging.ts'
 import { Bench, type Measured, type Transport } from './measure.ts'
@@ -9,7 +10,7 @@ import { alternate, best, bothWires, median } from './rounds.ts'
 import { measureStartUp } from './startup.ts'
 
 const USAGE = `bun run bench                        everything
-  --only PART[,PART]                  of calls, wires, sessions, logging, flood, startup, memory; stdio or http for one of them
+  --only PART[,PART]                  of calls, wires, sessions, logging, guards, flood, startup, memory; stdio or http for one of them
   --rounds N                          3; medians are shown; of flood: pairs of hubs
   --seconds N                         0.8, of each measurement
   --wire legacy|modern                legacy; the era that clients of the hub speak`
@@ -215,6 +216,31 @@ if (wanted('logging')) {
     `log file, history and traces at 1 % against none of them, pairs of hubs, ${rounds} rounds of ${seconds} s with each, medians`,
   )
   table(rows)
+}
+if (wanted('guards')) {
+  const rows: (string | number)[][] = [['', 'calls/s', 'CPU µs', 'p50 ms', 'p99 ms', 'errors']]
+  for (const [state, all] of await measureGuards(wire, rounds, seconds)) {
+    const of = (pick: (one: Measured) => number): number => median(all.map(pick))
+    rows.push([
+      state,
+      Math.round(of(one => one.callsPerSecond)),
+      of(one => one.cpuMicros).toFixed(1),
+      of(one => one.p50).toFixed(3),
+      of(one => one.p99).toFixed(3),
+      all.reduce((sum, one) => sum + one.errors, 0),
+    ])
+  }
+  console.log(`content rules, 64-byte echo over http, 16 in flight, ${rounds} rounds of ${seconds} s, medians`)
+  table(rows)
+  const costs = [64, 4_096, 65_536, 10_000_000].map(bytes => [bytes, checkCosts(bytes)] as const)
+  table([
+    ['one check, ms', 'secrets', 'everything'],
+    ...costs.map(([bytes, { secrets = 0, everything = 0 }]) => [
+      `${bytes} bytes`,
+      secrets.toPrecision(2),
+      everything.toPrecision(2),
+    ]),
+  ])
 }
 if (wanted('flood')) {
   const all = await measureFlood(rounds, seconds)

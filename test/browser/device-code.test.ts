@@ -7,6 +7,9 @@ import { enterCode, GuardedServer, Issuer } from '../support/issuer.ts'
 import { callText, online } from '../support/servers.ts'
 import { axe, openBrowser, openTab, PHONE, VIEWS } from './support/console.ts'
 
+/** A page for codes that is not the issuer's. */
+const ELSEWHERE = 'https://login.elsewhere.example/device'
+
 let browser: Browser
 let issuer: Issuer
 let scripted: ScriptedIssuer
@@ -80,13 +83,16 @@ test('a refusal is shown, and another code replaces the one before', async () =>
 
 test.each([...VIEWS])('%s: the code and its end are read without scrolling sideways', async (_, view) => {
   scripted.device = () =>
-    Response.json(scripted.deviceCode({ user_code: `${'WDJB-MJHT-'.repeat(6)}NRST`, expires_in: 4 }))
+    Response.json(
+      scripted.deviceCode({ user_code: `${'WDJB-MJHT-'.repeat(6)}NRST`, expires_in: 4, verification_uri: ELSEWHERE }),
+    )
   scripted.token = () => Response.json({ error: 'authorization_pending' }, { status: 400 })
   const { flow } = await ada.ok('POST', '/api/servers/scripted/connect', {})
   const tab = await openTab(browser, hub, ada, view)
   const { page } = tab
   await page.goto(`${hub.url}/connect/${scriptedId}?flow=${flow}`)
   await page.locator('.keytext').waitFor()
+  await page.locator('.callout.warn').getByText('login.elsewhere.example').waitFor()
   expect(await axe(tab)).toEqual([])
   const sideways = () =>
     page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)

@@ -12,7 +12,7 @@ let admin: Client
 let browser: Browser
 
 beforeAll(async () => {
-  const mirror = { command: process.execPath, args: [join(import.meta.dir, '../plugins/guards/mirror.ts')] }
+  const mirror = { command: process.execPath, args: [join(import.meta.dir, '../plugins/guards/fixtures/mirror.ts')] }
   hub = await startHub({ settings: { mcpServers: { files: { ...mirror, session: 'shared' } } } })
   admin = await hub.setup()
   browser = await openBrowser()

@@ -138,8 +138,8 @@ const UNUSUAL: readonly (readonly [RegExp, number])[] = [
   [/^\/api\/teams\/./, 404],
   [/^\/plugins\//, 404],
   [/^\/api\/connections\/flows\//, 400],
-  [/^\/api\/approvals\/\{id\}$/, 404],
   [/\/guards\/[^/]+\/samples$/, 404],
+  [/^\/api\/approvals\/\{id\}$/, 404],
 ]
 
 describe('every schema', () => {

@@ -1,9 +1,12 @@
 /** Sharing of servers and groups over HTTP and MCP: what each role may do, and that nothing rises. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { LIMITS } from '../../core/config/limits.ts'
 import { type Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
+import { openStream } from '../support/live-stream.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf, online, toolNames } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
 
 const SECRET = 'Bearer of-bob-alone-4711'
 let upstream: Program
@@ -110,9 +113,85 @@ describe('a share', () => {
     await end('servers/notes', 'user:cleo')
   })
 
-  test('is told to both sides', async () => {
-    const audit = await ada.ok('GET', '/api/admin/audit?action=server.share&limit=1')
-    expect(audit.items[0].target).toBe('bob~notes')
+  test('is announced to its owner and its subject alone, and audited', async () => {
+    const streams = await Promise.all([bob, cleo, dora].map(who => openStream(who, '?topics=shares')))
+    const [ofBob, ofCleo, ofDora] = streams
+    await give('servers/notes', 'user:cleo', 'see')
+    const about = { kind: 'server', ref: 'bob~notes', subject: 'user:cleo', role: 'see' }
+    for (const stream of [ofBob, ofCleo]) {
+      const { data } = (await stream?.next(({ event }) => event === 'share.changed')) ?? {}
+      expect(data.data).toMatchObject(about)
+    }
+    await end('servers/notes', 'user:cleo')
+    await ofCleo?.next(({ data }) => data?.data?.role === null)
+    // An event of dora's own, after which those before it would have come.
+    await dora.ok('PUT', '/api/servers/others/shares/user:cleo', { role: 'use' })
+    await ofDora?.next(({ event }) => event === 'share.changed')
+    expect(ofDora?.text()).not.toContain('bob~notes')
+    await dora.ok('DELETE', '/api/servers/others/shares/user:cleo')
+    await Promise.all(streams.map(stream => stream.close()))
+    const { items } = await ada.ok('GET', '/api/admin/audit?action=server.share&limit=4')
+    expect(items.map(({ target }: { target: string }) => target)).toContain('bob~notes')
+  })
+
+  test('ends with the account of either side, and rests while the owner is disabled', async () => {
+    const [eve, finn] = [await hub.user('eve'), await hub.user('finn')]
+    await eve.ok('POST', '/api/servers', { name: 'hers', url: upstream.url })
+    await eve.ok('PUT', '/api/servers/hers/shares/user:finn', { role: 'see' })
+    await eve.ok('PUT', '/api/servers/hers/shares/user:cleo', { role: 'see' })
+    const status = async () => (await cleo.request('GET', '/api/servers/eve~hers')).status
+    expect(await status()).toBe(200)
+    await ada.ok('DELETE', '/api/admin/users/finn')
+    expect((await finn.request('GET', '/api/servers/eve~hers')).status).toBe(401)
+    expect((await eve.ok('GET', '/api/servers/hers/shares')).items.length).toBe(1)
+    await ada.ok('PATCH', '/api/admin/users/eve', { disabled: true })
+    expect(await status()).toBe(404)
+    await ada.ok('PATCH', '/api/admin/users/eve', { disabled: false })
+    expect(await status()).toBe(200)
+    // A transfer keeps the shares, but for the new owner's own.
+    await ada.ok('PATCH', '/api/servers/eve~hers', { owner: 'cleo' })
+    expect((await cleo.ok('GET', '/api/servers/hers')).role).toBe('owner')
+    expect((await cleo.ok('GET', '/api/servers/hers/shares')).items).toEqual([])
+    await ada.ok('DELETE', '/api/admin/users/eve')
+    await cleo.ok('DELETE', '/api/servers/hers')
+  })
+
+  test('is opened by a key of its group alone, until it ends', async () => {
+    await give('groups/daily', 'user:cleo', 'use')
+    const scopes = [{ group: 'bob~daily' }]
+    const { secret: credential } = await cleo.ok('POST', '/api/keys', { label: 'one', scopes })
+    const client = await cleo.mcp('/mcp/@bob/daily', { credential })
+    expect(await toolNames(client)).toEqual(['echo'])
+    expect((await failureOf(cleo.mcp('/mcp/@bob/inner', { credential }))).message).toContain('no group or server')
+    await end('groups/daily', 'user:cleo')
+    expect((await failureOf(client.callTool({ name: 'echo', arguments: {} }))).message).toBeTruthy()
+    expect((await failureOf(cleo.mcp('/mcp/@bob/daily', { credential }))).message).toContain('no group or server')
+    await client.close()
+  })
+
+  test('is in the owner’s export, and given to nobody by an import', async () => {
+    await give('servers/notes', 'user:cleo', 'see')
+    const document = await bob.ok('POST', '/api/export', {})
+    expect(document.shares).toEqual({ servers: { notes: [{ subject: 'user:cleo', role: 'see' }] } })
+    expect((await cleo.ok('POST', '/api/export', {})).shares).toBeUndefined()
+    const plan = await bob.ok('POST', '/api/import?dryRun=true', { document: JSON.stringify(document) })
+    expect(plan.notCarried.map(({ pointer }: { pointer: string }) => pointer)).toEqual(['#/shares'])
+    await end('servers/notes', 'user:cleo')
+  })
+
+  test('is no more than its limits', async () => {
+    ada.patient = true
+    const shares = Array.from({ length: LIMITS.sharesPerThing + 1 }, (_, at) => ({
+      subject: `user:u${at}`,
+      role: 'use',
+    }))
+    expect((await bob.request('PUT', '/api/servers/notes/shares', { shares })).status).toBe(400)
+    const members = Array.from({ length: LIMITS.teamMembers + 1 }, (_, at) => `u${at}`)
+    expect((await ada.request('POST', '/api/admin/teams', { name: 'large', members })).status).toBe(400)
+    for (let at = 0; at < LIMITS.teams; at += 1) await ada.ok('POST', '/api/admin/teams', { name: `t${at}` })
+    const more = await ada.request('POST', '/api/admin/teams', { name: 'more' })
+    expect([more.status, more.json.code]).toEqual([409, 'quota_shares'])
+    for (let at = 0; at < LIMITS.teams; at += 1) await ada.ok('DELETE', `/api/admin/teams/t${at}`)
   })
 })
 
@@ -183,6 +262,39 @@ describe('under /mcp', () => {
   })
 })
 
+test('the sums of a server are for the role see and above', async () => {
+  const path = '/api/monitoring/metrics?server=bob~notes&range=1h'
+  await bob.ok('POST', '/api/servers/notes/tools/echo/call', { arguments: { text: 'x' } })
+  const total = async (who: Client) => (await who.ok('GET', path)).metrics.requests.total
+  await give('servers/notes', 'user:cleo', 'use')
+  expect(refused(await cleo.request('GET', path))).toEqual([403, 'not_owner', 'use'])
+  await give('servers/notes', 'user:cleo', 'see')
+  expect(await total(cleo)).toBeGreaterThan(0)
+  expect(await total(cleo)).toBe(await total(bob))
+  await end('servers/notes', 'user:cleo')
+  expect((await cleo.request('GET', path)).status).toBe(404)
+})
+
+test('the reason of a failure is for the role see and above', async () => {
+  const url = 'http://127.0.0.1:9/of-bob-alone'
+  await bob.ok('POST', '/api/servers', { name: 'dead', url })
+  const failed = async (role: string) => {
+    await give('servers/dead', 'user:cleo', role)
+    const seen = await until(
+      async () => {
+        const answer = await cleo.ok('GET', '/api/servers/bob~dead')
+        return answer.status.state === 'offline' && answer
+      },
+      { what: 'the server to be offline' },
+    )
+    const call = await cleo.request('POST', '/api/servers/bob~dead/tools/echo/call', { arguments: {} })
+    return JSON.stringify([seen, call.json])
+  }
+  expect(await failed('use')).not.toContain('127.0.0.1:9')
+  expect(await failed('see')).toContain('127.0.0.1:9')
+  await bob.ok('DELETE', '/api/servers/dead')
+})
+
 test('a group is previewed as somebody, and warns of members that others do not get', async () => {
   const path = '/api/groups/daily'
   const warned = async (who = bob) =>
@@ -224,6 +336,44 @@ describe('a colleague with the role change', () => {
     for (const who of [cleo, bob]) expect(JSON.stringify(await who.ok('GET', path))).not.toContain('of-bob-alone')
     expect((await cleo.request('PATCH', path, { headers: { ...headers, 'X-More': 'plain' } })).status).toBe(200)
     await end('servers/notes', 'user:cleo')
+  })
+
+  test('moves no server to a host that could get a key of the owner’s', async () => {
+    await bob.ok('POST', '/api/servers', { name: 'bare', url: upstream.url })
+    await give('servers/bare', 'user:cleo', 'change')
+    const move = (url: string) => cleo.request('PATCH', '/api/servers/bob~bare', { url })
+    expect((await move('https://one.example/mcp')).status).toBe(200)
+    await bob.ok('PATCH', '/api/settings', { hostedKeys: { platform: 'of-bob-alone-key' } })
+    expect(refused(await move('https://two.example/mcp'))).toEqual([403, 'owner_rights_needed', 'change'])
+    expect((await move('https://one.example/other')).status).toBe(200)
+    await bob.ok('PATCH', '/api/settings', { hostedKeys: { platform: null } })
+    await bob.ok('DELETE', '/api/servers/bare')
+  })
+
+  test('uses no variable of the owner in another place, where a server could repeat it', async () => {
+    const variables = { TOKEN: 'of-bob-alone-too' }
+    await bob.ok('POST', '/api/servers', { name: 'vars', url: upstream.url, variables, secrets: ['/variables/TOKEN'] })
+    await online(bob, ['vars'])
+    await bob.ok('POST', '/api/groups', { name: 'pinned', members: ['vars'] })
+    await give('servers/vars', 'user:cleo', 'change')
+    await give('groups/pinned', 'user:cleo', 'change')
+    const pin = { arguments: { text: { pin: `\${TOKEN}` } } }
+    const needed = [403, 'owner_rights_needed', 'change']
+    const path = '/api/servers/bob~vars'
+    expect(refused(await cleo.request('PATCH', `${path}/tools/echo`, pin))).toEqual(needed)
+    const copied = await cleo.request('PATCH', path, { headers: { 'X-Copy': `\${TOKEN}` } })
+    expect(errors(copied)).toEqual(['secret_required'])
+    const members = [{ server: 'bob~vars', tools: [{ name: 'echo', ...pin }] }]
+    const group = '/api/groups/bob~pinned'
+    expect(refused(await cleo.request('PATCH', group, { members }))).toEqual([403, 'not_owner', 'change'])
+    await bob.ok('PATCH', '/api/servers/vars', { visibility: 'public' })
+    expect(refused(await cleo.request('PATCH', group, { members }))).toEqual([403, 'not_owner', 'change'])
+    expect((await cleo.request('PATCH', group, { members: [{ server: 'bob~vars', tools: ['echo'] }] })).status).toBe(
+      200,
+    )
+    expect((await cleo.request('PATCH', `${path}/tools/echo`, { description: 'x' })).status).toBe(200)
+    await bob.ok('DELETE', '/api/groups/pinned')
+    await bob.ok('DELETE', '/api/servers/vars')
   })
 
   test('changes no program of an administrator, and all else of it', async () => {

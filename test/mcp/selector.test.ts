@@ -161,6 +161,21 @@ describe('a selector over 20 equal servers', () => {
   })
 })
 
+test('a member that was never online says so, and the OpenAPI document of the group has the argument', async () => {
+  await admin.ok('POST', '/api/servers', { name: 'ghost', command: 'no-such-program-of-a-test' })
+  const selector = { argument: 'region', members: { here: 'crm-r08', ghost: 'ghost' } }
+  const { warnings } = await admin.ok('POST', '/api/groups', { name: 'haunted', selector })
+  expect(warnings).toMatchObject([{ code: 'server_unseen', server: 'ghost' }])
+  const client = await admin.mcp('/mcp/haunted')
+  const { data, message } = await failureOf(client.callTool({ name: 'name', arguments: { region: 'ghost' } }))
+  expect(data).toMatchObject({ code: 'server_offline', argument: 'region', values: ['here'] })
+  expect(message).toContain('was never seen online')
+  const document = await admin.ok('GET', '/api/groups/haunted/openapi.json')
+  expect(document.components.schemas.name_input).toMatchObject({
+    ...{ properties: { region: { enum: ['here'] } }, required: ['region'] },
+  })
+})
+
 describe('members that are not alike', () => {
   const make = (name: string, members: Record<string, string>, more: object = {}) =>
     admin.request('POST', '/api/groups', { name, selector: { argument: 'region', members }, ...more })

@@ -78,9 +78,10 @@ arguments or environment · \`78\` the settings file cannot be used. One line \`
 }
 
 function eventsPage(): string {
-  const source = readFileSync(new URL('../../core/contract/events.ts', import.meta.url), 'utf8')
-  const body = /export interface PluginEvents \{\n([\s\S]*?)\n\}\n/.exec(source)?.[1] ?? ''
-  const rows = [...body.matchAll(/^ {2}'([\w.]+)': (\{.*\}|\{\n[\s\S]*?\n {2}\}|\w+)$/gm)].map(
+  const read = (path: string) => readFileSync(new URL(`../../core/${path}`, import.meta.url), 'utf8')
+  const ofCore = /export interface PluginEvents \{\n([\s\S]*?)\n\}\n/.exec(read('contract/events.ts'))?.[1]
+  const ofFeatures = /interface PluginEvents \{\n([\s\S]*?)\n {2}\}\n/.exec(read('features/sharing.ts'))?.[1]
+  const rows = [...`${ofCore}\n${ofFeatures}`.matchAll(/^ {2,4}'([\w.]+)': (\{.*\}|\{\n[\s\S]*?\n {2}\}|\w+)$/gm)].map(
     ([, name = '', payload = '']) => {
       const topic = TOPICS.find(each => LIVE_EVENTS[each].some(known => known === name))
       const fields = payload.replace(/([^{\s])\n +(?=[a-z])/g, '$1; ').replace(/\s+/g, ' ')
@@ -100,7 +101,7 @@ every user when they are public, and to administrators.
 |---|---|---|---|
 ${rows.join('\n')}
 
-\`AlertEvent\` is \`{ rule, severity, subject, incident? }\`; \`ToolCallRecord\` and \`LogRecord\` are described in
+\`AlertEvent\` is \`{ rule, severity, subject, incident? }\`, \`ShareChange\` is \`{ kind, id, ref, subject, role }\`; \`ToolCallRecord\` and \`LogRecord\` are described in
 \`core/contract/records.ts\`.
 `
 }

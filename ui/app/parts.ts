@@ -1,12 +1,12 @@
-import { approvals } from '../../plugins/approvals/console/mod.ts'
 import { bundles } from '../../plugins/bundles/console/mod.ts'
 import { market } from '../../plugins/market/console/mod.ts'
 import { oauthClient } from '../../plugins/oauth-client/console/mod.ts'
 import { oauthServer } from '../../plugins/oauth-server/console/mod.ts'
-import { quotas } from '../../plugins/quotas/console/mod.ts'
 import { signIn } from '../../plugins/sign-in/console/mod.ts'
+import { approvals } from '../pages/approvals/mod.ts'
 import { guards } from '../pages/guards/mod.ts'
 import { logs } from '../pages/logs/mod.ts'
+import { usage } from '../pages/usage/mod.ts'
 import { t } from '../text/t.ts'
 import type { ConsolePart, Piece, SignInParts } from './part.ts'
 import { pluginPages } from './plugin-pages.ts'
@@ -20,8 +20,8 @@ export const parts: readonly ConsolePart[] = [
   market,
   oauthClient,
   oauthServer,
-  quotas,
   signIn,
+  usage,
 ].map(make => make({ t }))
 
 /** The pieces for a slot whose plugins run. */

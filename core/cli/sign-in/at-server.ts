@@ -32,11 +32,21 @@ export async function signInAtServer(hub: HubClient, name: string, io: CommandIo
   return 0
 }
 
-function codeText({ verificationUri, verificationUriComplete: whole, userCode, expiresAt }: JsonObject): string {
+function codeText({
+  verificationUri,
+  verificationUriComplete: whole,
+  userCode,
+  expiresAt,
+  issuer,
+}: JsonObject): string {
   const minutes = Math.max(1, Math.round((Date.parse(String(expiresAt)) - Date.now()) / 60_000))
   const link = typeof whole === 'string' ? `Or open ${whole}\n` : ''
+  const isElsewhere = URL.parse(String(verificationUri))?.origin !== URL.parse(String(issuer))?.origin
+  const warning = isElsewhere
+    ? `That page is not of the issuer ${String(issuer)}: enter the code only if you want to give it your account there.\n`
+    : ''
   const lines = `Open ${String(verificationUri)} on any device and enter the code ${String(userCode)}\n${link}`
-  return `${lines}It is valid for ${minutes} minutes. Waiting …\n`
+  return `${lines}${warning}It is valid for ${minutes} minutes. Waiting …\n`
 }
 
 function linkText({ authorizeUrl }: JsonObject): string {

@@ -58,7 +58,7 @@ export function standsFor(alias: string, field: string, entry: JsonObject): bool
 }
 
 /** Fields without a meaning here that are ignored without a warning. */
-const SILENT = new Set(['name', 'owner', 'options', 'alwaysAllow', 'autoApprove', '$schema', 'gallery', 'id'])
+const SILENT = new Set(['name', 'owner', 'options', 'alwaysAllow', 'autoApprove', '$schema', 'gallery', 'id', 'shares'])
 
 /** Words for an address whose transport is detected, as for one without a word. */
 const FOUND_OUT: ReadonlySet<string> = new Set(['remote', 'url', 'mcp', 'auto'])

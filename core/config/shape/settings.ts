@@ -25,10 +25,15 @@ export interface PluginUse {
  */
 export interface FileEntries {
   readonly users: readonly { readonly name: string; readonly passwordHash?: string; readonly role: Role }[]
-  /** `owner` absent: the first user. `body` as for `POST /api/servers`. */
-  readonly servers: readonly { readonly owner?: string; readonly name: string; readonly body: JsonObject }[]
+  /** `owner` absent: the first user. `body` as for `POST /api/servers`, `shares` as for `PUT /api/servers/{ref}/shares`. */
+  readonly servers: readonly {
+    readonly owner?: string
+    readonly name: string
+    readonly body: JsonObject
+    readonly shares?: JsonValue
+  }[]
   /** `body` as for `POST /api/groups`. */
-  readonly groups: readonly { readonly owner?: string; readonly body: JsonObject }[]
+  readonly groups: readonly { readonly owner?: string; readonly body: JsonObject; readonly shares?: JsonValue }[]
 }
 
 /** The content of one settings file. */
@@ -181,7 +186,11 @@ function readServer(key: string | undefined, entry: JsonValue, where: string, wa
   if (owner !== undefined && shape.owner !== undefined && nameKey(owner) !== nameKey(shape.owner)) {
     warnings.push(`${where}: "owner" says otherwise than the key; the key counts`)
   }
-  return { ...(theirs === undefined ? {} : { owner: theirs }), name, body: { name, ...shape.body } }
+  return { ...(theirs === undefined ? {} : { owner: theirs }), name, body: { name, ...shape.body }, ...sharesOf(entry) }
+}
+
+function sharesOf(entry: JsonValue): { readonly shares?: JsonValue } {
+  return isJsonObject(entry) && entry.shares !== undefined ? { shares: entry.shares } : {}
 }
 
 function readGroups(section: JsonValue | undefined, warnings: string[]): Placed<FileEntries['groups'][number]>[] {
@@ -197,7 +206,8 @@ function readGroups(section: JsonValue | undefined, warnings: string[]): Placed<
     const { owner, name } = groupNames(given, isJsonObject(entry) ? entry : {})
     if (entry === null || typeof entry !== 'object') warnings.push(`groups[${quoted(given)}] is not an object`)
     rejectDuplicate(seen, 'group', owner, name, path)
-    found.push({ value: { ...(owner === undefined ? {} : { owner }), body: readGroupEntry(name, entry) }, path })
+    const mine = owner === undefined ? {} : { owner }
+    found.push({ value: { ...mine, body: readGroupEntry(name, entry), ...sharesOf(entry) }, path })
   }
   return found
 }

@@ -139,7 +139,9 @@ export class ManagedServer {
     if (change === 'gained') callers.hide(userId)
     await context.launcher.credentialRenewed(serverId, userId)
     // Lists that are read before would be those of the former account.
-    if (change === 'gained') callers.renew(userId)
+    if (change !== 'gained') return
+    callers.renew(userId)
+    if (userId === this.#record.ownerId && this.state === 'online') this.refresh()
   }
 
   /** A user holds no valid credential for the server any more. */

@@ -30,7 +30,7 @@ export class DirectCalls {
     this.#listening = [
       bus.on('server.updated', ({ data }) => this.#changed(data.serverId)),
       bus.on('server.removed', ({ data }) => this.#changed(data.serverId)),
-      bus.on('share.changed', ({ data }) => this.#changed(data.id)),
+      bus.on('share.changed', ({ ownerId }) => this.#changed(undefined, ownerId)),
       bus.on('user.updated', () => this.#changed(undefined)),
       bus.on('user.removed', () => this.#changed(undefined)),
     ]
@@ -78,9 +78,10 @@ export class DirectCalls {
     for (const stop of this.#listening) stop()
   }
 
-  /** `serverId` undefined: calls of every server. */
-  #changed(serverId: string | undefined): void {
+  /** `serverId` undefined: calls of every server. `callerId`: those of this user alone. */
+  #changed(serverId: string | undefined, callerId?: string | null): void {
     for (const open of this.#open.values()) {
+      if (callerId !== undefined && open.call.actor.userId !== callerId) continue
       if (serverId !== undefined && open.call.server.id !== serverId) continue
       open.changes += 1
       open.scope.stale = true

@@ -1,7 +1,10 @@
 import type { AskClient, AskReply, UpstreamCall, UpstreamReply, UpstreamRequest } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import type { ServerRecord } from '../../contract/records.ts'
 import { parseAsWritten } from '../../domain/json/exact-json.ts'
+import { freeText } from '../../domain/json/long-text.ts'
+import { asksCallers } from '../../domain/session-scope.ts'
 import type { ContentFilter, FilteredRequest, FilteredText, OpenFilter, ReceivedKind } from '../../features/filters.ts'
 import { rpcError } from '../rpc/rpc.ts'
 import type { Scope } from '../scope/scope.ts'
@@ -33,14 +36,15 @@ export function filtersOf(
 /** A request at the path of a scope, as filters see it. */
 export function filteredRequest(
   { resolved: { kind, group } }: Pick<Scope, 'resolved'>,
-  { id, name, ownerId }: FilteredRequest['server'],
-  request: Pick<FilteredRequest, 'method' | 'actor'>,
+  server: ServerRecord,
+  { method, actor }: Pick<FilteredRequest, 'method' | 'actor'>,
   item?: string,
 ): FilteredRequest {
+  const { id, name, ownerId } = server
   return {
-    ...request,
-    server: { id, name, ownerId },
+    ...{ method, actor, server: { id, name, ownerId } },
     ...(kind === 'group' ? { group: { id: group.id, name: group.name, ownerId: group.ownerId } } : {}),
+    ...(asksCallers(server) && actor.userId !== ownerId ? { withOwnCredential: true } : {}),
     ...(item === undefined ? {} : { item }),
   }
 }
@@ -123,7 +127,9 @@ export class RequestFilters {
     switch (reply.kind) {
       case 'result': {
         const text = await this.#read('result', reply.text)
-        return text === undefined ? reply : { ...reply, text }
+        if (text === undefined) return reply
+        freeText(reply.text)
+        return { ...reply, text }
       }
       case 'input_required':
       case 'task': {

@@ -52,9 +52,29 @@ interface Variant {
   readonly candidate: Candidate
 }
 
+/** The parts of a tool that are listed as far as all members have them. */
+interface SharedParts {
+  readonly annotations: JsonObject | undefined
+  /** A text that is equal for output schemas of the same form. */
+  readonly output: string
+}
+
 /** Keeps the forms of items, which take a while to parse, as long as the lists of their servers. */
 export class ItemForms {
   readonly #known = new WeakMap<CatalogItem, Map<string, string>>()
+  readonly #parts = new WeakMap<CatalogItem, SharedParts>()
+
+  partsOf(item: CatalogItem): SharedParts {
+    const known = this.#parts.get(item)
+    if (known) return known
+    const { annotations, outputSchema } = itemJson(item)
+    const parts = {
+      annotations: isJsonObject(annotations) ? annotations : undefined,
+      output: outputSchema === undefined ? '' : hash('sha256', canonical(comparable(outputSchema)), 'base64'),
+    }
+    this.#parts.set(item, parts)
+    return parts
+  }
 
   /** A text that is equal for items of the same form. */
   of(kind: 'tools' | 'prompts', candidate: Candidate): string {
@@ -111,7 +131,7 @@ export function combine(
       seen.filter(value => !having.has(value)),
       { fault: 'partial' },
     )
-    found.push(combinedOf(selector, kind, first.candidate, offered))
+    found.push(combinedOf(selector, kind, first.candidate, offered, itemForms))
   }
   return { candidates: found, faults }
 }
@@ -177,6 +197,7 @@ function combinedOf(
   kind: 'tools' | 'prompts',
   first: Candidate,
   offered: readonly Variant[],
+  itemForms: ItemForms,
 ): Candidate {
   const { argument: name, default: preset } = selector
   const listed = valuesOf(offered.filter(isListed))
@@ -197,7 +218,7 @@ function combinedOf(
     // The name must not depend on which members are there.
     ...{ serverId: `selector ${name}`, alias: name, listed: listed.length > 0 },
     ...(kind === 'tools' ? { argument } : {}),
-    ...commonParts(kind, listedFirst, offered, argument),
+    ...commonParts(kind, listedFirst, offered, argument, itemForms),
     target: { ...target, choice: { argument: name, targets, ...usual } },
   }
 }
@@ -208,23 +229,22 @@ function commonParts(
   first: Candidate,
   offered: readonly Variant[],
   argument: ChosenArgument,
+  itemForms: ItemForms,
 ): Pick<Candidate, 'changes' | 'without'> {
   const { changes, item } = first
   if (kind === 'prompts')
     return { changes: { ...changes, arguments: withPromptArgument(itemJson(item).arguments, argument) } }
   const isOther = ({ candidate }: Variant): boolean => candidate.item.fingerprint !== item.fingerprint
-  const others = offered.filter(isOther).map(({ candidate }) => itemJson(candidate.item))
+  const others = offered.filter(isOther).map(({ candidate }) => itemForms.partsOf(candidate.item))
   if (others.length === 0) return { changes }
-  const { annotations, outputSchema } = itemJson(item)
+  const { annotations, output } = itemForms.partsOf(item)
   const same = (one: JsonValue | undefined, other: JsonValue | undefined): boolean =>
     canonical(one ?? null) === canonical(other ?? null)
-  const hints = Object.entries(isJsonObject(annotations) ? annotations : {}).filter(([name, value]) =>
-    others.every(other => same(isJsonObject(other.annotations) ? other.annotations[name] : undefined, value)),
+  const hints = Object.entries(annotations ?? {}).filter(([name, value]) =>
+    others.every(other => same(other.annotations?.[name], value)),
   )
-  const without = others.every(other => same(comparable(other.outputSchema), comparable(outputSchema)))
-    ? {}
-    : { without: 'outputSchema' }
-  const isKept = !isJsonObject(annotations) || hints.length === Object.keys(annotations).length
+  const without = others.every(other => other.output === output) ? {} : { without: 'outputSchema' }
+  const isKept = hints.length === Object.keys(annotations ?? {}).length
   return { changes: isKept ? changes : { ...changes, annotations: Object.fromEntries(hints) }, ...without }
 }
 

@@ -39,8 +39,9 @@ export async function refuseColleague(
     const before = stored.find(member => member.server_id === server.id)
     const after = members.find(member => member.server_id === server.id)
     const thing = owned(server)
-    const isBrought = thing.ownerId === row.owner_id && !isPublic(thing)
-    if (isBrought && after && !(before && isWithin(before, after))) throw refused()
+    if (thing.ownerId !== row.owner_id || !after) continue
+    const isAllowed = isPublic(thing) ? !addsVariables(before, after) : before && isWithin(before, after)
+    if (!isAllowed) throw refused()
   }
 }
 
@@ -76,12 +77,31 @@ function areNamesWithin(before: string, after: string): boolean {
 
 /** Arguments that the stored selection changes must be changed in the same way: a pin may be what keeps callers in bounds. */
 function areToolsWithin(known: GroupMember['tools'], wanted: GroupMember['tools']): boolean {
-  if (known === 'all') return true
+  if (known === 'all') return wanted === 'all' || wanted.every(tool => !hasVariables(tool.arguments))
   if (wanted === 'all') return false
   return wanted.every(tool =>
     known.some(
       one =>
-        one.name === tool.name && (one.arguments === undefined || isDeepStrictEqual(one.arguments, tool.arguments)),
+        one.name === tool.name &&
+        (isDeepStrictEqual(one.arguments, tool.arguments) || (!one.arguments && !hasVariables(tool.arguments))),
     ),
   )
+}
+
+type Tool = Exclude<GroupMember['tools'], 'all'>[number]
+
+/**
+ * True for a changed argument with a variable that the stored selection does not have: variables of the owner's servers may be
+ * secret, and a server may repeat its arguments in a result.
+ */
+function addsVariables(before: Selection | undefined, after: Selection): boolean {
+  const [known, wanted] = [before?.tools ?? '"all"', after.tools].map(text => JSON.parse(text) as GroupMember['tools'])
+  if (wanted === 'all' || wanted === undefined) return false
+  const isKnown = ({ name, arguments: given }: Tool) =>
+    Array.isArray(known) && known.some(one => one.name === name && isDeepStrictEqual(one.arguments, given))
+  return wanted.some(tool => hasVariables(tool.arguments) && !isKnown(tool))
+}
+
+function hasVariables(given: Tool['arguments']): boolean {
+  return JSON.stringify(given ?? {}).includes('${')
 }

@@ -1,13 +1,16 @@
 import { HubError } from '../../contract/errors.ts'
+import type { JsonValue } from '../../contract/json.ts'
 import type { Actor, ServerSettings } from '../../contract/records.ts'
+import { pointerToken } from '../../domain/json/json-pointer.ts'
 import { quoteName } from '../../domain/names.ts'
 import { roleFor } from '../../domain/ownership.ts'
+import { HOSTED_KEY_PREFIX } from '../../domain/server/header-consents.ts'
 import { capOfMove } from '../../domain/server/owner-rights.ts'
 import { read } from '../../store/transact.ts'
 import { notOwner, owned } from '../access.ts'
 import type { RegistryDeps } from '../context.ts'
 import { ownerOf, userById } from '../owners.ts'
-import { ownerName, type ServerRow } from '../rows.ts'
+import { ownerName, type ServerRow, serverRecord } from '../rows.ts'
 import { type Author, reconfigures } from './author-rights.ts'
 import { effectiveOwner } from './held-rights.ts'
 import type { Draft } from './server-draft.ts'
@@ -18,6 +21,35 @@ const NO_CONFIGURATION: ReadonlySet<string> = new Set([
 ])
 /** Fields of which the owner alone decides. */
 const OF_THE_OWNER: readonly string[] = ['visibility', 'owner', 'credentials']
+
+/**
+ * Throws `owner_rights_needed` when a colleague would move a server to another host while its owner has keys of hosted platforms:
+ * the hub adds such a key to requests by their host alone.
+ */
+export async function refuseHostedMove(
+  { store }: Pick<RegistryDeps, 'store'>,
+  { colleague }: Author,
+  row: ServerRow,
+  { config }: Pick<ServerSettings, 'config'>,
+): Promise<void> {
+  if (!colleague || hostOf(serverRecord(row).config.url) === hostOf(config.url)) return
+  const keys = await read(store, db =>
+    db
+      .selectFrom('setting')
+      .select('key')
+      .where('scope', '=', row.owner_id)
+      .where('key', 'like', `${HOSTED_KEY_PREFIX}%`)
+      .limit(1)
+      .execute(),
+  )
+  if (keys.length === 0) return
+  const message = `The keys of hosted platforms of ${ownerName(row)} could be sent to the new host`
+  throw new HubError('owner_rights_needed', message, { data: { role: 'change' } })
+}
+
+function hostOf(url: JsonValue | undefined): string | undefined {
+  return typeof url === 'string' && URL.canParse(url) ? new URL(url).host : undefined
+}
 
 /** The author of a change of this server: of a colleague with the role `change`, with its own rights. */
 export async function authorOf({ store, shares }: RegistryDeps, actor: Actor, row?: ServerRow): Promise<Author> {
@@ -34,13 +66,13 @@ export function reconfiguresBy({ colleague }: Author, changed: readonly string[]
 
 /**
  * Checks the change of somebody with the role `change`, whose rights count beside the owner's. Throws `not_owner` for what its
- * owner decides, `owner_rights_needed` for another program of an owner with more rights, `settings_read_only` for another
+ * owner decides, `owner_rights_needed` for another program of an owner with more rights and for variables in other places, `settings_read_only` for another
  * configuration of an entry of the settings file.
  */
 export function refuseColleague(
   author: Author,
   row: ServerRow,
-  { reviewed, settings }: Pick<Draft, 'reviewed' | 'settings'>,
+  { reviewed, settings, kept }: Pick<Draft, 'reviewed' | 'settings' | 'kept'>,
   changed: readonly string[],
 ): void {
   const { colleague } = author
@@ -48,6 +80,10 @@ export function refuseColleague(
   const role = 'change'
   if (reviewed !== undefined || changed.some(field => OF_THE_OWNER.includes(field)))
     throw notOwner('server', row.name, row, role)
+  if (movesVariables(serverRecord(row), settings, kept)) {
+    const message = `The variables of ${quoteName(row.name)} would be used in another place`
+    throw new HubError('owner_rights_needed', message, { data: { role } })
+  }
   if (!reconfiguresBy(author, changed)) return
   const rights = { role: 'user' as const, grants: colleague.grants }
   if (runsProgram(row, settings) && capOfMove(rights, effectiveOwner(row)) !== undefined) {
@@ -62,4 +98,24 @@ export function refuseColleague(
 
 function runsProgram(row: ServerRow, { transport }: Pick<ServerSettings, 'transport'>): boolean {
   return row.transport === 'stdio' || transport === 'stdio'
+}
+
+/** True for a text with a variable that was not there: a server may repeat it in a result, and variables may be secret. */
+function movesVariables(before: ServerSettings, after: ServerSettings, kept: readonly string[]): boolean {
+  const known = textsWithVariables(before)
+  for (const pointer of kept) known.delete(pointer)
+  for (const [pointer, text] of textsWithVariables(after))
+    if (!kept.includes(pointer) && known.get(pointer) !== text) return true
+  return false
+}
+
+function textsWithVariables({ config, tools }: ServerSettings): Map<string, string> {
+  const found = new Map<string, string>()
+  const visit = (value: unknown, pointer: string): void => {
+    if (typeof value === 'string' && value.includes('${')) found.set(pointer, value)
+    if (typeof value !== 'object' || value === null) return
+    for (const [name, one] of Object.entries(value)) visit(one, `${pointer}/${pointerToken(name)}`)
+  }
+  visit({ ...config, tools }, '')
+  return found
 }

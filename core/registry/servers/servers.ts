@@ -31,7 +31,7 @@ import { groupsWith, serverRowById, serverRowsByKey } from '../server-rows.ts'
 import { dropOwnShare } from '../share-map.ts'
 import { checkServerBytes, serverBytes } from '../stored-bytes.ts'
 import { authorCap } from './author-rights.ts'
-import { authorOf, reconfiguresBy, refuseColleague } from './colleague.ts'
+import { authorOf, reconfiguresBy, refuseColleague, refuseHostedMove } from './colleague.ts'
 import { checkedDraft } from './document-check.ts'
 import { openDocument, readDocument, readDocumentText, withDocument } from './document-parts.ts'
 import { fullyFilled, writeDocument } from './documents.ts'
@@ -258,6 +258,7 @@ export class Servers implements ServerRegistry {
     const settings = sealSettings(sealer, place, wanted, moved ? undefined : before)
     const changed = [...changedFields(before, settings), ...(moved ? ['owner'] : [])]
     refuseColleague(author, row, draft, changed)
+    await refuseHostedMove(this.#deps, author, row, draft.settings)
     const held = reconfiguresBy(author, changed) ? heldByAuthor(author, owner, kept) : kept
     checkSave(this.#deps, author, row, draft, { owner, held, settings, changed, moved })
     const isUnchanged = changed.length === 0 && !before.problem && template === undefined

@@ -6,7 +6,7 @@ import type { EffectiveServer } from '../api.ts'
 import type { RegistryDeps } from '../context.ts'
 import { chooseOwner, rowOwner } from '../owners.ts'
 import { type ServerRow, serverRecord } from '../rows.ts'
-import { authorOf, refuseColleague } from './colleague.ts'
+import { authorOf, refuseColleague, refuseHostedMove } from './colleague.ts'
 import { checkedDraft } from './document-check.ts'
 import { readDocument } from './document-parts.ts'
 import { fullyFilled } from './documents.ts'
@@ -29,7 +29,10 @@ export async function trialDraft(
   const draft = await checkedDraft(deps, actor, body, stored)
   const chosen = await read(store, db => chooseOwner(db, actor, draft.owner, row && rowOwner(row)))
   const author = await authorOf(deps, actor, row)
-  if (row) refuseColleague(author, row, draft, changedFields(serverRecord(row), draft.settings))
+  if (row) {
+    refuseColleague(author, row, draft, changedFields(serverRecord(row), draft.settings))
+    await refuseHostedMove(deps, author, row, draft.settings)
+  }
   const { cap } = heldByAuthor(author, chosen, row ? heldRights(row) : NO_LIMITS)
   const owner = cappedRights(chosen, cap)
   if (stored) refuseMovedServer(deps, actor, owner, draft, stored)

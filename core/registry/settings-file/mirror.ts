@@ -5,6 +5,7 @@ import { checkFileDocuments } from './file-documents.ts'
 import { mirrorGroups } from './mirror-groups.ts'
 import type { MirrorRun } from './mirror-run.ts'
 import { mirrorServers } from './mirror-servers.ts'
+import { mirrorShares } from './mirror-shares.ts'
 import { mirrorUsers, removeVanishedUsers } from './mirror-users.ts'
 
 /** Applies states one at a time, so that the last one takes effect. */
@@ -27,6 +28,7 @@ async function applyState(deps: RegistryDeps, state: FileState): ReturnType<File
     const vanished = await mirrorUsers(run, state.users)
     await mirrorServers(run, state.servers)
     await mirrorGroups(run, state.groups)
+    await mirrorShares(run, state)
     // Last, since their entries have been removed from the file before.
     await removeVanishedUsers(run, vanished)
     return { applied: run.applied, problems: run.problems }

@@ -4,14 +4,6 @@ import type { RegistryDeps } from '../context.ts'
 import type { SubjectId } from '../share-map.ts'
 import type { ShareTarget } from '../shares-api.ts'
 
-/** One role that changed; null: removed. */
-export interface RoleChange {
-  readonly subject: SubjectId
-  /** `user:name` or `team:name`. */
-  readonly text: string
-  readonly role: ShareRole | null
-}
-
 /** The ids of the users whom a subject is. */
 export async function usersOf(db: Reader, { kind, id }: SubjectId): Promise<readonly string[]> {
   if (kind === 'user') return [id]
@@ -23,10 +15,35 @@ export async function usersOf(db: Reader, { kind, id }: SubjectId): Promise<read
 export function emitShareChange(
   { bus }: Pick<RegistryDeps, 'bus'>,
   { kind, id, name, ownerId, ownerName }: ShareTarget,
-  { text: subject, role }: Pick<RoleChange, 'text' | 'role'>,
+  { text: subject, role }: { readonly text: string; readonly role: ShareRole | null },
   users: readonly string[],
 ): void {
   const data = { kind, id, ref: `${ownerName}~${name}`, subject, role }
   bus.emit('share.changed', ownerId, data)
   for (const userId of new Set(users)) if (userId !== ownerId) bus.emit('share.changed', userId, data)
+}
+
+/** A thing that is shared with a team, and the role. */
+export interface TeamShare {
+  readonly target: ShareTarget
+  readonly role: ShareRole
+}
+
+/** Most events for the members of a team at once; beyond that each member gets one. */
+const MOST_EVENTS = 2_000
+
+/**
+ * Emits what changed for these users, who joined (`isMember`) or left a team: to the owners for each thing, and to each user for
+ * each thing, or for one of many. Call it after the commit.
+ */
+export function emitTeamChange(
+  deps: Pick<RegistryDeps, 'bus'>,
+  text: string,
+  things: readonly TeamShare[],
+  { users, isMember }: { readonly users: readonly string[]; readonly isMember: boolean },
+): void {
+  if (users.length === 0) return
+  const isLarge = things.length * users.length > MOST_EVENTS
+  for (const [index, { target, role }] of things.entries())
+    emitShareChange(deps, target, { text, role: isMember ? role : null }, isLarge && index > 0 ? [] : users)
 }

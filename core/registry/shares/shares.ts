@@ -1,13 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import { LIMITS } from '../../config/limits.ts'
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import type { Actor, UserActor } from '../../contract/records.ts'
 import { quoteName } from '../../domain/names.ts'
 import { isPublic, roleFor, roleUnderMcp, type Thing, type ThingRole } from '../../domain/ownership.ts'
 import { validationError } from '../../domain/validation-error.ts'
-import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
+import { type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { chooseRow, notOwner, type OwnedRow, owned, refKey } from '../access.ts'
-import { type RegistryDeps, timestamp } from '../context.ts'
+import type { RegistryDeps } from '../context.ts'
 import { OWNER_COLUMNS, ownerName } from '../rows.ts'
 import type {
   NewShare,
@@ -18,12 +17,9 @@ import type {
   ShareTarget,
   Viewer,
 } from '../shares-api.ts'
-import { emitShareChange, type RoleChange, usersOf } from './share-events.ts'
 import { type ShareRow, shareRows } from './share-rows.ts'
 import { findSubject, type NamedSubject, subjectText } from './subjects.ts'
-
-/** A change of the shares of one thing; null removes one. */
-type Wanted = readonly { readonly subject: NamedSubject; readonly role: NewShare['role'] | null }[]
+import { type Wanted, writeShares } from './write-shares.ts'
 
 /** Shares in the store. */
 export class Shares implements ShareRegistry {
@@ -47,7 +43,7 @@ export class Shares implements ShareRegistry {
 
   async reachOf(server: Thing): Promise<(userId: string) => boolean> {
     const { shares, store } = this.#deps
-    const groups = await read(store, db => bringingGroups(db, server))
+    const groups = shares.isEmpty ? [] : await read(store, db => bringingGroups(db, server))
     const bringing = groups.filter(id => shares.isShared(id))
     const isBrought = (userId: string) => bringing.some(id => shares.sharedRole(userId, id) !== undefined)
     return userId => this.mayUse(userId, server) || (server.ownerDisabled !== true && isBrought(userId))
@@ -163,50 +159,12 @@ export class Shares implements ShareRegistry {
       const wanted = await decide(trx)
       const before = await shareRows(trx, target.kind, target.id)
       const changed = wanted.filter(({ subject, role }) => roleIn(before, subject) !== role)
-      await this.#store(trx, target, changed, { origin: 'store', grantedBy: actor.userId })
+      await writeShares(this.#deps, { trx, after }, target, { changed, origin: 'store', grantedBy: actor.userId })
       const shares = await shareRows(trx, target.kind, target.id)
       if (shares.length > LIMITS.sharesPerThing) throw tooMany()
-      await this.#announce(trx, after, target, changed)
       const changes = changed.map(({ subject, role }) => ({ subject: subjectText(subject), role }))
       return { target, shares: shares.map(({ record }) => record), changed: changes }
     })
-  }
-
-  async #store(
-    trx: Writer,
-    { kind, id: thingId }: ShareTarget,
-    changed: Wanted,
-    { origin, grantedBy }: { readonly origin: 'file' | 'store'; readonly grantedBy: string | null },
-  ): Promise<void> {
-    for (const { subject, role } of changed) {
-      await trx
-        .deleteFrom('share')
-        .where(`${kind}_id`, '=', thingId)
-        .where(`${subject.kind}_id`, '=', subject.id)
-        .execute()
-      if (role === null) continue
-      await trx
-        .insertInto('share')
-        .values({
-          ...{ id: randomUUID(), role, origin, granted_by: grantedBy, created_at: timestamp(this.#deps) },
-          server_id: kind === 'server' ? thingId : null,
-          group_id: kind === 'group' ? thingId : null,
-          user_id: subject.kind === 'user' ? subject.id : null,
-          team_id: subject.kind === 'team' ? subject.id : null,
-        })
-        .execute()
-    }
-  }
-
-  async #announce(trx: Writer, after: AfterCommit, target: ShareTarget, changed: Wanted): Promise<void> {
-    for (const { subject, role } of changed) {
-      const users = await usersOf(trx, subject)
-      const change: RoleChange = { subject, text: subjectText(subject), role }
-      after(() => {
-        this.#deps.shares.put(target.id, subject, role)
-        emitShareChange(this.#deps, target, change, users)
-      })
-    }
   }
 }
 

@@ -11,7 +11,7 @@ import { type AfterCommit, type Reader, read, type Writer, write } from '../../s
 import { byText } from '../access.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import type { SharedKind, ShareTarget, TeamRecord, TeamRegistry } from '../shares-api.ts'
-import { emitShareChange } from './share-events.ts'
+import { emitTeamChange } from './share-events.ts'
 
 /** Teams in the store. */
 export class Teams implements TeamRegistry {
@@ -77,8 +77,7 @@ export class Teams implements TeamRegistry {
       await trx.deleteFrom('team').where('id', '=', row.id).execute()
       after(() => {
         this.#deps.shares.forgetSubject({ kind: 'team', id: row.id })
-        const change = { text: `team:${row.name}`, role: null }
-        for (const { target } of things) emitShareChange(this.#deps, target, change, members)
+        emitTeamChange(this.#deps, `team:${row.name}`, things, { users: members, isMember: false })
       })
     })
   }
@@ -104,10 +103,8 @@ export class Teams implements TeamRegistry {
       for (const id of joined) this.#deps.shares.join(row.id, id)
       for (const id of left) this.#deps.shares.leave(row.id, id)
       const text = `team:${row.name}`
-      for (const { target, role } of things) {
-        if (joined.length > 0) emitShareChange(this.#deps, target, { text, role }, joined)
-        if (left.length > 0) emitShareChange(this.#deps, target, { text, role: null }, left)
-      }
+      emitTeamChange(this.#deps, text, things, { users: joined, isMember: true })
+      emitTeamChange(this.#deps, text, things, { users: left, isMember: false })
     })
   }
 

@@ -15,6 +15,9 @@ const OWN: ReadonlySet<string> = new Set([
   ...['type', 'role', 'mimeType', 'name', 'taskId', 'cursor', 'requestState', 'resultType', 'progressToken', 'level'],
 ])
 
+/** Shorter texts hold no secret. */
+const SHORTEST_SECRET = 12
+const findSecrets = secretFinder(undefined)
 const values: FindersOf = ({ values: finders }) => finders
 const anywhere: FindersOf = ({ anywhere: finders }) => finders
 const inNames: FindersOf = rule => [...rule.anywhere, ...rule.numbers]
@@ -63,7 +66,6 @@ export function check(text: string, rules: readonly Compiled[]): Checked {
 class Checker {
   readonly #rules: readonly Compiled[]
   readonly #found = new Map<number, { count: number; samples: CheckSample[] }>()
-  readonly #isSecret = secretFinder(undefined)
   refusedBy: number | undefined
 
   constructor(rules: readonly Compiled[]) {
@@ -83,7 +85,9 @@ class Checker {
   }
 
   #text(text: string, name: string | undefined, path: string, isData: boolean, more?: readonly Spot[]): string {
-    const of = !isData && name !== undefined && OWN.has(name) ? anywhere : values
+    const isOwn = !isData && name !== undefined && OWN.has(name)
+    if (isOwn && text.length < SHORTEST_SECRET) return text
+    const of = isOwn ? anywhere : values
     const { spots, masked } = inspect(text, this.#rules, { of, name, ...(more ? { more } : {}) })
     this.#note(spots, path)
     return masked ?? text
@@ -173,7 +177,7 @@ class Checker {
   }
 
   #pathPart(key: string): string {
-    return PATH_PART.test(key) && this.#isSecret(key, undefined).length === 0 && !/\d{6}/.test(key) ? key : '*'
+    return PATH_PART.test(key) && findSecrets(key, undefined).length === 0 && !/\d{6}/.test(key) ? key : '*'
   }
 
   #note(spots: readonly Spot[], path: string): void {
@@ -184,7 +188,7 @@ class Checker {
       if (found.samples.length < MOST_SAMPLES)
         found.samples.push({
           ...{ path: path.slice(0, LONGEST_PATH), kind, length: end - start },
-          ...(host === undefined || this.#isSecret(host, undefined).length > 0 ? {} : { host }),
+          ...(host === undefined || findSecrets(host, undefined).length > 0 ? {} : { host }),
         })
       if (this.#rules[rule]?.then === 'refuse') this.refusedBy ??= rule
     }

@@ -1,11 +1,12 @@
+import { availableParallelism } from 'node:os'
 import { HubError, type PluginThread } from 'patchbay/contract'
+import type { CheckRequest } from '../thread.ts'
 import type { Checked } from './check.ts'
-import type { CheckRequest } from './thread.ts'
 
 /** Longest check; a longer one is ended together with its thread. */
 const CHECK_MS = 10_000
-/** Threads that long texts are checked in. */
-const THREADS = 2
+/** Threads that long texts are checked in: one processor is left to the hub. */
+const THREADS = Math.max(1, Math.min(2, availableParallelism() - 1))
 /** Checks and bytes of one owner's rules that wait. */
 const MOST_WAITING = 64
 const MOST_BYTES = 64 * 1024 * 1024

@@ -7,10 +7,14 @@ export const MOST_PATTERNS = 20
 /** One character of a part: itself, any, or a digit. */
 type Unit = string | { readonly any: 'character' | 'digit' }
 
-/** A part of a pattern between two `*`. `literal`: present where it has no wildcards. */
+/** A part of a pattern between two `*`. */
 interface Part {
-  readonly units: readonly Unit[]
-  readonly literal: string | undefined
+  readonly length: number
+  /** The longest run of its characters, which is searched for, and where it is in the part. */
+  readonly anchor: string
+  readonly anchorAt: number
+  /** What else must be there: characters, and digits. */
+  readonly others: readonly { readonly at: number; readonly code: number | 'digit' }[]
 }
 
 /**
@@ -42,8 +46,7 @@ function partsOf(pattern: string): readonly Part[] {
   const parts: Part[] = []
   let units: Unit[] = []
   const close = () => {
-    const isLiteral = units.every(unit => typeof unit === 'string')
-    if (units.length > 0) parts.push({ units, literal: isLiteral ? units.join('') : undefined })
+    if (units.length > 0) parts.push(partOf(units))
     units = []
   }
   for (let at = 0; at < pattern.length; at += 1) {
@@ -60,6 +63,24 @@ function partsOf(pattern: string): readonly Part[] {
   return parts
 }
 
+function partOf(units: readonly Unit[]): Part {
+  let anchor = ''
+  let anchorAt = 0
+  let run = ''
+  for (const [at, unit] of units.entries()) {
+    run = typeof unit === 'string' ? run + unit : ''
+    if (run.length <= anchor.length) continue
+    anchor = run
+    anchorAt = at + 1 - run.length
+  }
+  const others = units.flatMap((unit, at): Part['others'][number][] => {
+    if (at >= anchorAt && at < anchorAt + anchor.length) return []
+    if (typeof unit === 'string') return [{ at, code: unit.charCodeAt(0) }]
+    return unit.any === 'digit' ? [{ at, code: 'digit' }] : []
+  })
+  return { length: units.length, anchor, anchorAt, others }
+}
+
 function placesIn(text: string, parts: readonly Part[], kind: string): Found[] {
   const [first, ...rest] = parts
   if (!first) return []
@@ -68,16 +89,16 @@ function placesIn(text: string, parts: readonly Part[], kind: string): Found[] {
   const next = rest.map(() => -1)
   for (let start = indexOf(text, first, 0); start >= 0; ) {
     const lineEnd = endOfLine(text, start)
-    let end = start + first.units.length
+    let end = start + first.length
     const isWhole = rest.every((part, index) => {
       if ((next[index] ?? -1) < end) next[index] = indexOf(text, part, end)
       const at = next[index] ?? -1
       if (at < 0) next[index] = Number.POSITIVE_INFINITY
-      const isThere = at >= 0 && at + part.units.length <= lineEnd
-      if (isThere) end = at + part.units.length
+      const isThere = at >= 0 && at + part.length <= lineEnd
+      if (isThere) end = at + part.length
       return isThere
     })
-    if (isWhole && end <= Math.max(lineEnd, start + first.units.length)) found.push({ kind, start, end })
+    if (isWhole && end <= Math.max(lineEnd, start + first.length)) found.push({ kind, start, end })
     // A part that is missing in this line is missing for all starts in it.
     const from = isWhole ? Math.max(end, start + 1) : rest.length > 0 ? lineEnd + 1 : start + 1
     start = from > text.length ? -1 : indexOf(text, first, from)
@@ -90,19 +111,15 @@ function endOfLine(text: string, from: number): number {
   return at < 0 ? text.length : at
 }
 
-function indexOf(text: string, { units, literal }: Part, from: number): number {
-  if (literal !== undefined) return text.indexOf(literal, from)
-  for (let at = from; at + units.length <= text.length; at += 1) if (isAt(text, units, at)) return at
+function indexOf(text: string, { length, anchor, anchorAt, others }: Part, from: number): number {
+  for (let at = from; at + length <= text.length; at += 1) {
+    if (anchor !== '') at = text.indexOf(anchor, at + anchorAt) - anchorAt
+    if (at < from || at + length > text.length) return -1
+    if (others.every(other => isThere(text.charCodeAt(at + other.at), other.code))) return at
+  }
   return -1
 }
 
-function isAt(text: string, units: readonly Unit[], at: number): boolean {
-  for (let index = 0; index < units.length; index += 1) {
-    const unit = units[index] ?? ''
-    const code = text.charCodeAt(at + index)
-    if (typeof unit === 'string') {
-      if (code !== unit.charCodeAt(0)) return false
-    } else if (unit.any === 'digit' && !(code >= 48 && code <= 57)) return false
-  }
-  return true
+function isThere(code: number, wanted: number | 'digit'): boolean {
+  return wanted === 'digit' ? code >= 48 && code <= 57 : code === wanted
 }

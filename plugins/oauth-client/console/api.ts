@@ -59,6 +59,7 @@ export interface FlowState {
   readonly message?: string
   readonly title?: string
   readonly hint?: string
+  readonly issuer?: string
   readonly verificationUri?: string
   readonly verificationUriComplete?: string
   readonly userCode?: string

@@ -1,4 +1,4 @@
-import { html } from 'lit'
+import { html, nothing } from 'lit'
 import { ApiError, errorState, formatClock, icon, PbElement, Resource, skeleton, t } from 'patchbay/console'
 import { connectionsApi, type FlowState } from './api.ts'
 
@@ -44,12 +44,14 @@ export class PbDeviceCode extends PbElement {
     return this.#code(data, data.verificationUri)
   }
 
-  #code({ userCode = '', verificationUriComplete, expiresAt }: FlowState, page: string): unknown {
+  #code({ userCode = '', verificationUriComplete, expiresAt, issuer = '' }: FlowState, page: string): unknown {
     const host = URL.parse(page)?.host ?? page
+    const isElsewhere = URL.parse(page)?.origin !== URL.parse(issuer)?.origin
     const until = formatClock(expiresAt)
     return html`<div class="stack l"><h1 tabindex="-1">${t('Enter the code for “{name}”', { name: this.name })}</h1>
       <p>${t('Open {page} on any device, and enter this code there:', { page })}</p>
       <div class="keyline"><code class="keytext big">${userCode}</code><pb-copy .text=${userCode} .caption=${t('Copy')} .label=${t('Copy the code')}></pb-copy></div>
+      ${isElsewhere ? html`<div class="callout warn">${icon('triangle-alert')}<p>${t('The issuer {issuer} sends you to {host}. Enter the code only if you want to give {issuer} your account there.', { issuer, host })}</p></div>` : nothing}
       <p role="status" class="row">${icon('clock')}<span>${t('Waiting for the issuer. The code is valid until {time}.', { time: until })}</span></p>
       <div class="row wrap end"><button type="button" class="btn big" @click=${this.#again}>${t('Another code')}</button>
         <a class="btn pri big" href=${verificationUriComplete ?? page} target="_blank" rel="noopener noreferrer">${t('Open {host}', { host })}</a></div></div>`

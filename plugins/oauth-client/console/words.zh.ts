@@ -17,6 +17,8 @@ export const connections: Readonly<Record<string, string>> = {
   'Open {page} on any device, and enter this code there:': '在任意设备上打开 {page}，并在那里输入此代码：',
   'Copy the code': '复制代码',
   'Waiting for the issuer. The code is valid until {time}.': '正在等待签发方。代码在 {time} 之前有效。',
+  'The issuer {issuer} sends you to {host}. Enter the code only if you want to give {issuer} your account there.':
+    '签发方 {issuer} 让您前往 {host}。仅当您愿意把您在那里的账号交给 {issuer} 时才输入代码。',
   'Another code': '换一个代码',
   'Open {host}': '打开 {host}',
   'Who signs in?': '由谁登录？',

@@ -138,7 +138,7 @@ export const SIGN_IN_FIELDS: Readonly<Record<string, JsonObject>> = {
           title: 'Grant',
         },
         description:
-          '`device`: each user enters a code at the issuer, on any device. `client_credentials`: the hub signs in as the client, and nobody else does. `id_jag`, `token_exchange`, `jwt_bearer`: by the identity that a plugin has of each user.',
+          '`device`: users enter a code at the issuer. `client_credentials`: the hub alone signs in, as the client. `id_jag`, `token_exchange`, `jwt_bearer`: by the identity that a plugin has of each user.',
         'x-zh': {
           title: '授权方式',
           description:

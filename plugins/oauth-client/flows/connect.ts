@@ -88,7 +88,8 @@ export class Connect {
       isBound: discovered.isBound,
       widens: held?.state === 'active',
     }
-    if (endpoint === undefined) return { flow: await this.#devices.begin(place, fetch, url, parameters) }
+    if (endpoint === undefined)
+      return { flow: await this.#devices.begin(place, { fetch, url, ownerId: found.ownerId, parameters }) }
     const flow = this.flows.begin({ ...place, redirectUri, parameters })
     return { flow, authorizeUrl: await authorizeUrl(endpoint, flow) }
   }

@@ -39,9 +39,15 @@ export function readDeviceCode(
   const asked = Number(interval)
   const wait = asked > 0 ? Math.min(Math.max(asked, LEAST_SECONDS), MOST_SECONDS) : USUAL_SECONDS
   return {
-    ...{ deviceCode, userCode, verificationUri: page },
-    ...(isSameOrigin ? { verificationUriComplete: complete } : {}),
+    // As URLs are written, a host has no letters that look like others.
+    ...{ deviceCode, userCode, verificationUri: new URL(page).href },
+    ...(isSameOrigin ? { verificationUriComplete: new URL(complete).href } : {}),
     intervalMs: wait * 1_000,
     lifeMs: Math.min(seconds, MOST_LIFE_SECONDS) * 1_000,
   }
+}
+
+/** True when the page for the code is at the issuer itself. */
+export function isOfIssuer(page: string, issuer: string): boolean {
+  return URL.parse(page)?.origin === URL.parse(issuer)?.origin
 }

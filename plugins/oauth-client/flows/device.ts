@@ -5,7 +5,7 @@ import type { Broker } from '../broker.ts'
 import { fetchAround } from '../discovery/reach.ts'
 import { newProofKey } from '../tokens/proof-key.ts'
 import { TokenEndpoint, TokenRefusal, type Tokens } from '../tokens/tokens.ts'
-import { readDeviceCode } from './device-code.ts'
+import { isOfIssuer, readDeviceCode } from './device-code.ts'
 import type { DeviceFlow, FlowPlace, Flows } from './flows.ts'
 import { complete, fail, refusal } from './outcome.ts'
 
@@ -16,6 +16,15 @@ const MOST_WAIT_MS = 60_000
 /** Codes that one user may ask for within this time. */
 const MOST_STARTS = 30
 const STARTS_MS = 600_000
+
+/** The server of a sign-in by code. */
+interface DevicePlace {
+  readonly fetch: GuardedFetch
+  readonly url: URL
+  readonly ownerId: string
+  /** Sent with the request for the code. */
+  readonly parameters: Readonly<Record<string, string>>
+}
 
 /** Sign-ins by a code that the user enters at the issuer, on any device (RFC 8628). */
 export class DeviceSignIns {
@@ -47,13 +56,8 @@ export class DeviceSignIns {
     bounded(this.#starts).set(userId, [...recent, now])
   }
 
-  /** Gets a code, and asks the issuer for the outcome from then on. */
-  async begin(
-    place: FlowPlace,
-    fetch: GuardedFetch,
-    server: URL,
-    parameters: Readonly<Record<string, string>>,
-  ): Promise<DeviceFlow> {
+  /** Gets a code, and asks the issuer for the outcome from then on. `ownerId`: of the server. */
+  async begin(place: FlowPlace, { fetch, url, ownerId, parameters }: DevicePlace): Promise<DeviceFlow> {
     const { issuer, client, scopes, sendsResource, resource } = place
     const endpoint = new TokenEndpoint(this.#context, fetch, issuer, client)
     const answer = await endpoint
@@ -62,9 +66,28 @@ export class DeviceSignIns {
         if (!(cause instanceof TokenRefusal)) throw cause
         throw await refusal(this.#context, this.#broker, place, cause, 'to give a code')
       })
-    const flow = this.#flows.beginDevice(place, readDeviceCode(this.#context, issuer.issuer, answer, server))
-    this.#follow(flow).catch((thrown: unknown) => fail(flow, thrown))
+    const code = readDeviceCode(this.#context, issuer.issuer, answer, url)
+    await this.#requirePage(place, ownerId, code.verificationUri)
+    const flow = this.#flows.beginDevice(place, code)
+    this.#follow(flow).catch((thrown: unknown) => {
+      fail(flow, thrown)
+      if (thrown instanceof HubError) return
+      this.#context.log.error('A sign-in by code failed', { serverId: flow.serverId, error: String(thrown) })
+    })
     return flow
+  }
+
+  /**
+   * Throws `issuer_unusable` for a page that is not the issuer's, unless the server is the user's own or an administrator's: an
+   * issuer could pass on a code that it got for itself elsewhere, and get the account of the user who enters it.
+   */
+  async #requirePage({ userId, issuer: { issuer } }: FlowPlace, ownerId: string, page: string): Promise<void> {
+    const { error, people } = this.#context
+    if (isOfIssuer(page, issuer) || ownerId === userId || (await people.byId(ownerId))?.role === 'admin') return
+    throw error(
+      'issuer_unusable',
+      `${issuer} wants its code entered at ${new URL(page).origin}, which only servers of your own and of administrators may`,
+    )
   }
 
   /** Ends with an outcome, with the plugin, or when another start takes the place of the flow. */

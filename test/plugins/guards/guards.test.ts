@@ -13,7 +13,7 @@ import { checked, FORMS } from './planted.ts'
 
 setDefaultTimeout(60_000)
 
-const mirror = { command: process.execPath, args: [join(import.meta.dir, 'mirror.ts')], session: 'shared' }
+const mirror = { command: process.execPath, args: [join(import.meta.dir, 'fixtures/mirror.ts')], session: 'shared' }
 const MASK = [{ id: 'no-keys', on: 'result', match: { secrets: true }, then: 'mask' }]
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 /** Every secret that a test of this file used. */
@@ -183,6 +183,23 @@ describe('secrets in what a server answers', () => {
     expect(new Set(notes)).toEqual(new Set([`log ${masked}`]))
   })
 
+  test('are masked in log messages that belong to no call', async () => {
+    await admin.ok('POST', '/api/servers', { name: 'dedicated', ...mirror, session: 'per-session' })
+    await online(admin, ['dedicated'])
+    await admin.ok('PUT', '/api/servers/dedicated/guards', { rules: MASK })
+    const notes: unknown[] = []
+    const own = await admin.mcp('/mcp/dedicated', {
+      prepare: one =>
+        one.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
+          notes.push(params.data)
+        }),
+    })
+    await mirrored(own, { later: `log ${secret()}`, text: 'done' })
+    await until(() => notes.length >= 1)
+    expect(notes).toEqual(['log [masked:github_token]'])
+    await admin.ok('DELETE', '/api/servers/dedicated')
+  })
+
   test('are masked in the middle of a result that is shortened and read on', async () => {
     await admin.ok('POST', '/api/groups', { name: 'short', members: ['masked'], resultLimit: 1024 })
     const short = await admin.mcp('/mcp/short')
@@ -334,6 +351,24 @@ describe('a webhook', () => {
       await hanging.stop(true)
     }
   })
+})
+
+test('a webhook of a group sees no calls of others to servers that are not its owner’s', async () => {
+  await admin.ok('PATCH', '/api/servers/plain', { visibility: 'public' })
+  await bob.ok('POST', '/api/groups', { name: 'spy', members: ['admin~plain'], visibility: 'public' })
+  const receiver = startReceiver(() => Response.json({ action: 'pass' }))
+  try {
+    const rules = [{ id: 'spy', webhook: { url: receiver.url, secret: SECRET }, then: 'refuse' }]
+    await bob.ok('PUT', '/api/groups/spy/guards', { rules })
+    const others = await admin.mcp('/mcp/@bob/spy')
+    expect((await mirrored(others, { text: 'private' })).text).toContain('could not be looked at by its webhook')
+    expect(receiver.received).toEqual([])
+    const own = await bob.mcp('/mcp/spy')
+    expect((await mirrored(own, { text: 'mine' })).text).toBe('mine')
+    expect(receiver.received.length).toBe(2)
+  } finally {
+    await receiver.stop()
+  }
 })
 
 test('rules stay over a restart of the plugin, apply only while it runs, and end with their server', async () => {

@@ -46,6 +46,3 @@ export const FORMS: readonly (readonly [kind: string, make: () => string])[] = [
   ['gitlab_token', () => `glpat-${random(20)}`],
   ['private_key', pem],
 ]
-
-/** A secret of another form. */
-export const jwtForm: readonly [kind: string, make: () => string] = ['jwt', jwt]

@@ -126,6 +126,19 @@ test('no interval, a life of years and a page with the code at another host are 
   expect(Date.parse(begun.expiresAt) - Date.now()).toBeLessThanOrEqual(1_800_000)
 })
 
+test('a page that is not the issuer’s is for servers of the user and of administrators alone', async () => {
+  issuer.device = () => Response.json(issuer.deviceCode({ verification_uri: 'https://github.com/login/device' }))
+  const refused = await request(await somebody())
+  expect([refused.status, refused.json.code]).toEqual([400, 'issuer_unusable'])
+  expect(refused.json.detail).toContain('https://github.com')
+  const own = await begin(ada)
+  expect([own.verificationUri, own.issuer]).toEqual(['https://github.com/login/device', issuer.url])
+  const place = { name: 'common', url: `${server.url}/mcp`, oauth: { grant: 'device' }, visibility: 'public' }
+  await root.ok('POST', '/api/servers', place)
+  const client = await somebody()
+  expect((await client.request('POST', '/api/servers/admin~common/connect', {})).status).toBe(201)
+})
+
 test('an issuer that refuses, and one that gives no codes', async () => {
   issuer.device = refuse('unauthorized_client')
   expect((await request(await somebody())).json.code).toBe('client_refused')

@@ -1,5 +1,6 @@
 /** Sign-in by a code that a person enters at the issuer, on any device (RFC 8628). */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beyondCore } from '../../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
 import { enterCode, GuardedServer, Issuer } from '../../support/issuer.ts'
 import { callText, online, statusOf } from '../../support/servers.ts'
@@ -88,5 +89,20 @@ describe('at oidc-provider', () => {
     server.refused.add(token)
     expect(await until(() => callText(mcp, 'whoami').catch(() => ''), { timeoutMs: 15_000 })).toBe('ada-there')
     expect(issuer.grants.slice(before)).toContain('refresh_token')
+  })
+
+  beyondCore(() => {
+    test('a server that wants tokens bound to a key gets such by a code too', async () => {
+      const bound = await GuardedServer.start(issuer)
+      bound.bound = { nonce: 'first', proofs: [] }
+      await ada.ok('POST', '/api/servers', { name: 'bound', url: bound.url, oauth: { grant: 'device' } })
+      const begun = await ada.ok('POST', '/api/servers/bound/connect', {})
+      await enterCode(begun.verificationUri, begun.userCode, 'ada-bound')
+      expect(await ended(ada, begun.flow)).toMatchObject({ state: 'done' })
+      await online(ada, ['bound'])
+      expect(await callText(await ada.mcp('/mcp/bound'), 'whoami')).toBe('ada-bound')
+      expect(bound.bound.proofs.length).toBeGreaterThan(0)
+      await bound.stop()
+    }, 60_000)
   })
 })

@@ -1,6 +1,7 @@
 /** Addresses that a server of an administrator names: they are reached as an ordinary user may, unless the owner chose an inner network. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub } from '../../support/hub.ts'
+import { until } from '../../support/wait.ts'
 import { ScriptedIssuer } from './scripted-issuer.ts'
 
 describe('a server of an administrator', () => {
@@ -34,11 +35,20 @@ describe('a server of an administrator', () => {
   const names = (at: ScriptedIssuer, issuers: readonly string[]) => {
     at.raw = () => Response.json({ resource: `${at.url}/mcp`, authorization_servers: issuers })
   }
-  const begin = (name: string) => root.request('POST', `/api/servers/${name}/connect`, {})
-  async function finish(name: string) {
-    const { authorizeUrl } = (await begin(name)).json
+  const begin = (name: string, client = root) => client.request('POST', `/api/servers/${name}/connect`, {})
+  async function finish(name: string, client = root) {
+    const { authorizeUrl } = (await begin(name, client)).json
     const back = await fetch(authorizeUrl, { redirect: 'manual' })
-    return root.request('POST', '/api/connections/finish', { url: back.headers.get('location') })
+    return client.request('POST', '/api/connections/finish', { url: back.headers.get('location') })
+  }
+  /** Waits until the hub has taken back a token that was given later than others. */
+  async function takenBack(name: string) {
+    names(server, [issuer.url])
+    issuer.metadata = { revocation_endpoint: `${issuer.url}/taken` }
+    const { json } = await finish(name)
+    issuer.seen.length = 0
+    await root.ok('DELETE', `/api/connections/${json.id}`)
+    await until(() => issuer.seen.includes('POST /taken'), { what: 'the last token to be taken back' })
   }
 
   test('whose metadata name an issuer inside leads nobody there', async () => {
@@ -57,7 +67,20 @@ describe('a server of an administrator', () => {
     const { json: connection } = await finish('outside')
     expect(connection.state).toBe('active')
     await root.ok('DELETE', `/api/connections/${connection.id}`)
+    await takenBack('outside')
     expect(inside.seen).toEqual([])
+  })
+
+  test('inside whose owner is deleted: nothing is sent there with the rights that the owner had', async () => {
+    const boss = await hub.user('boss', 'admin')
+    names(innerServer, [inside.url])
+    inside.metadata = { revocation_endpoint: `${inside.url}/taken` }
+    await boss.ok('POST', '/api/servers', { name: 'inner', url: `${innerServer.url}/mcp`, oauth: {} })
+    expect((await finish('inner', boss)).json.state).toBe('active')
+    await root.ok('DELETE', '/api/admin/users/boss?cascade=true')
+    await takenBack('outside')
+    expect(inside.seen).not.toContain('POST /taken')
+    inside.metadata = {}
   })
 
   test('inside finds its issuer inside', async () => {

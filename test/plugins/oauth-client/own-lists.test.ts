@@ -173,3 +173,13 @@ test('a changed definition waits for approval where the owner wants that, also o
   await ada.ok('POST', '/api/servers/notes/tools/own/approve', { hash: json.hash })
   await until(async () => (await toolNames(client)).join() === 'own', { what: 'the approved tool' })
 })
+
+test('the owner who signs in with another account sees the lists of that one', async () => {
+  await ada.ok('PATCH', '/api/servers/notes', { definitionPolicy: null })
+  server.tools.set('ada-elsewhere', ['whoami', 'other_only'])
+  const client = await ada.mcp('/mcp/notes')
+  await signIn(ada, 'ada-elsewhere')
+  await until(async () => (await toolNames(client)).includes('other_only'), { what: 'the tools of the other account' })
+  expect(await toolNames(client)).toEqual(['whoami', 'other_only'])
+  expect(await callText(client, 'other_only')).toBe('ada-elsewhere')
+})

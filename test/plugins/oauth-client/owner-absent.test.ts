@@ -218,6 +218,17 @@ test('a server that wants a sign-in for calls alone serves each caller with its 
   await open.stop()
 })
 
+test('a server of which only `credentials: caller` is set turns out to want sign-ins', async () => {
+  const plain = { name: 'plain', url: server.front, visibility: 'public', credentials: 'caller' }
+  await ada.ok('POST', '/api/servers', plain)
+  await ownerWaits('plain')
+  await until(async () => (await bob.ok('GET', '/api/servers/ada~plain')).mine !== undefined, { what: 'the mark' })
+  await signIn(bob, 'bob-there', 'ada~plain')
+  const bobs = await bob.mcp('/mcp/@ada/plain')
+  await until(async () => (await toolNames(bobs)).includes('bob_only'), { what: 'the tools' })
+  expect(await callText(bobs, 'bob_only')).toBe('bob-there')
+})
+
 describe('values that each user brings', () => {
   const key = { name: 'key', in: 'header', key: 'Authorization', format: 'Bearer {value}', label: 'Key' }
   const enter = (client: Client, ref: string, values: object) =>

@@ -1,9 +1,12 @@
 /** Tokens of sign-ins that end are taken back at their issuer (RFC 7009), and nothing waits for that. */
+import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
 import { GuardedServer, Issuer, signInAt } from '../../support/issuer.ts'
 import { callText, online, statusOf, toolNames } from '../../support/servers.ts'
 import { until } from '../../support/wait.ts'
+import { ScriptedIssuer } from './scripted-issuer.ts'
 
 let issuer: Issuer
 let server: GuardedServer
@@ -113,6 +116,63 @@ test('of the owner for all users, when the server goes to another', async () => 
   expect(
     (await ada.ok('GET', '/api/connections')).items.filter(({ server }: { server: string }) => /given/.test(server)),
   ).toEqual([])
+})
+
+test('of a user with whom the server is no longer shared', async () => {
+  await add(ada, 'shared', { visibility: 'private' })
+  await ada.ok('PUT', '/api/servers/shared/shares/user:bob', { role: 'use' })
+  const tokens = await signIn(bob, 'bob-there', 'ada~shared')
+  await ada.ok('PATCH', '/api/servers/shared', { description: 'Still shared' })
+  const client = await bob.mcp('/mcp/@ada/shared')
+  await until(async () => (await toolNames(client)).includes('bob_only'), { what: 'the tools' })
+  expect(issuer.taken.filter(token => tokens.includes(token))).toEqual([])
+  await ada.ok('DELETE', '/api/servers/shared/shares/user:bob')
+  await taken(tokens)
+  await ada.ok('PATCH', '/api/servers/shared', { visibility: 'public' })
+  const others = await signIn(bob, 'bob-there', 'ada~shared')
+  await ada.ok('PATCH', '/api/servers/shared', { visibility: 'private' })
+  await taken(others)
+})
+
+test('an issuer that is silent has two requests at a time of one user, and keeps nobody else waiting', async () => {
+  let asked = 0
+  const never = Promise.withResolvers<void>()
+  const silent = Bun.serve({
+    ...{ port: 0, hostname: '127.0.0.1' },
+    async fetch() {
+      asked += 1
+      await never.promise
+      return new Response()
+    },
+  })
+  const [place, slow] = [new ScriptedIssuer(), new ScriptedIssuer()]
+  place.raw = () => Response.json({ resource: `${place.url}/mcp`, authorization_servers: [slow.url] })
+  slow.metadata = { revocation_endpoint: `http://127.0.0.1:${silent.port}/taken` }
+  const mallory = await hub.user('mallory')
+  /** The hub takes 50 requests a second of one user. */
+  const admitted = (...asked: Parameters<Client['request']>) =>
+    until(async () => {
+      const given = await mallory.request(...asked)
+      return given.status !== 429 && given
+    })
+  await add(mallory, 'slow', { url: `${place.url}/mcp` })
+  const tokens = await signIn(bob, 'bob-there', 'ada~others')
+  for (let round = 0; round < 60; round += 1) {
+    const { authorizeUrl } = (await admitted('POST', '/api/servers/slow/connect', {})).json
+    const back = await fetch(authorizeUrl, { redirect: 'manual' })
+    const { id } = (await admitted('POST', '/api/connections/finish', { url: back.headers.get('location') })).json
+    await admitted('DELETE', `/api/connections/${id}`)
+  }
+  const { items } = await bob.ok('GET', '/api/connections')
+  for (const { id } of items) await bob.ok('DELETE', `/api/connections/${id}`)
+  await taken(tokens)
+  expect(asked).toBe(2)
+  const db = new Database(join(hub.dataDir, 'patchbay.db'), { readonly: true })
+  const count = 'select count(*) as rows from plugin_oauth_client__held_token where next_at is not null'
+  expect(db.query<{ rows: number }, []>(count).get()?.rows).toBe(50)
+  db.close()
+  never.resolve()
+  await Promise.all([silent.stop(true), place.stop(), slow.stop()])
 })
 
 test('of values that a user entered nothing is sent', async () => {

@@ -68,6 +68,11 @@ describe('the command line on the hub’s own machine', () => {
 
     expect((await hub.run(['servers', 'stop', 'ada~mine'])).code).toBe(0)
     expect((await hub.run(['servers', 'list', '--state', 'offline'])).stdout).toContain('ada~mine')
+    const tagged = ['servers', 'add', 'tagged', '--disabled', '--tag', 'eu', '--url', 'https://never.example/mcp']
+    expect((await hub.run(tagged)).code).toBe(0)
+    const listed = (await hub.run(['servers', 'list', '--tag', 'EU'])).stdout
+    expect([listed.includes('ada~tagged'), listed.includes('ada~mine')]).toEqual([true, false])
+    expect((await hub.run(['servers', 'remove', 'tagged'])).code).toBe(0)
     expect((await hub.run(['servers', 'remove', 'mine'])).code).toBe(0)
     const gone = await hub.run(['servers', 'show', 'mine'])
     expect([gone.code, gone.stderr.split(':')[1]]).toEqual([1, ' server_not_found'])

@@ -194,6 +194,31 @@ describe('servers and groups of the file', () => {
     ])
     expect(written[0]).not.toHaveProperty('[2].members')
   })
+
+  test('the shares that the file states are those of its entries, beside the ones of the API', async () => {
+    const { registry, mirror, ada, bob } = world
+    const shares = [
+      { subject: 'user:bob', role: 'see' },
+      { subject: 'user:nobody', role: 'use' },
+    ]
+    const servers = [{ name: 'filed', body: at('https://a.example/mcp'), shares }]
+    const groups = [{ body: { name: 'filed', members: ['filed'] }, shares: [{ subject: 'user:bob', role: 'use' }] }]
+    const { problems } = await mirror.apply({ users: [], servers, groups })
+    expect(problems.map(({ errors }) => errors.map(({ pointer }) => pointer))).toEqual([['#/shares/1/subject']])
+    const listed = async () =>
+      (await registry.shares.list(ada, 'server', 'filed')).map(({ subject, role, origin }) => [subject, role, origin])
+    expect(await listed()).toEqual([['user:bob', 'see', 'file']])
+    expect((await registry.groups.resolve(bob, 'ada~filed', 'use')).members.length).toBe(1)
+    await registry.shares.put(ada, 'server', 'filed', { subject: 'user:cleo', role: 'use' })
+    const change = registry.shares.put(ada, 'server', 'filed', { subject: 'user:bob', role: 'use' })
+    expect((await refusal(change)).code).toBe('settings_read_only')
+    world.events.length = 0
+    await mirror.apply({ users: [], servers, groups })
+    expect(world.events).toEqual([])
+    await mirror.apply({ users: [], servers: [{ name: 'filed', body: at('https://a.example/mcp') }], groups: [] })
+    expect(await listed()).toEqual([['user:cleo', 'use', 'store']])
+    expect((await refusal(registry.servers.resolve(bob, 'ada~filed', 'use'))).code).toBe('server_not_found')
+  })
 })
 
 test('entries of the file are read-only without a writer', async () => {

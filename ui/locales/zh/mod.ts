@@ -1,9 +1,7 @@
-import { approvals } from '../../../plugins/approvals/console/words.zh.ts'
 import { bundles } from '../../../plugins/bundles/console/words.zh.ts'
 import { market } from '../../../plugins/market/console/words.zh.ts'
 import { connections } from '../../../plugins/oauth-client/console/words.zh.ts'
 import { apps } from '../../../plugins/oauth-server/console/words.zh.ts'
-import { usage } from '../../../plugins/quotas/console/words.zh.ts'
 import { factors } from '../../../plugins/sign-in/console/words.zh.ts'
 import { addServer } from './add-server.ts'
 import { alerts } from './alerts.ts'
@@ -20,9 +18,11 @@ import { guards } from './guards.ts'
 import { logs } from './logs.ts'
 import { monitoring } from './monitoring.ts'
 import { patchBay } from './patch-bay.ts'
+import { approvals } from './people/approvals.ts'
 import { keys } from './people/keys.ts'
 import { setup } from './people/setup.ts'
 import { signIn } from './people/sign-in.ts'
+import { usage } from './people/usage.ts'
 import { users } from './people/users.ts'
 import { plugins } from './plugins.ts'
 import { reference } from './reference.ts'
@@ -36,13 +36,14 @@ export const templates: Record<string, string> = {
   ...addServer,
   ...alerts,
   ...apps,
-  ...approvals,
   ...assistant,
   ...audit,
   ...bundles,
   ...chart,
   ...common,
+  ...approvals,
   ...connections,
+  ...usage,
   ...dashboard,
   ...editor,
   ...factors,
@@ -63,6 +64,5 @@ export const templates: Record<string, string> = {
   ...settings,
   ...setup,
   ...signIn,
-  ...usage,
   ...users,
 }

@@ -1,11 +1,11 @@
 import type { Upstreams } from '../../../connections/api.ts'
 import type { GroupRecord, UserActor } from '../../../contract/records.ts'
-import type { GroupWarning } from '../../../domain/group-warning.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
 import type { McpEndpoint } from '../../../mcp/api.ts'
 import type { Registry, UsableMember, WrittenGroup } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { recordFields, roleField, seesWhole } from '../views.ts'
+import { deletedWarning, missedWarnings } from './member-warnings.ts'
 
 /** Dependencies of a group's view. */
 export interface GroupViewDeps {
@@ -63,21 +63,6 @@ export async function readView(
   const { groups } = deps.registry
   const [usable, lost] = [await groups.usableMembers(actor, record), await groups.lostMembers(record.id)]
   return groupView(deps, actor, info, { ...record, usable, lost })
-}
-
-/** Warns about members that some of the group's users do not get. */
-function missedWarnings(shares: Registry['shares'], group: WrittenGroup): GroupWarning[] {
-  return group.usable
-    .filter(({ server }) => shares.isMissedBySome(group, server))
-    .map(({ server: { name } }) => {
-      const message = `Server "${name}" is private: not all who may use the group get it; share the server with them, too`
-      return { code: 'others_get_less', message, server: name }
-    })
-}
-
-function deletedWarning(server: string): GroupWarning {
-  const message = `Server "${server}" was deleted, and with it this member; save the members of the group to take note of it`
-  return { code: 'server_deleted', message, server }
 }
 
 /** The servers of members. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Upstreams } from '../../../connections/api.ts'
-import type { UserActor } from '../../../contract/records.ts'
+import type { ServerRecord, UserActor } from '../../../contract/records.ts'
 import { durationText } from '../../../domain/duration.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
 import { percentText, sizeText } from '../../../domain/size.ts'
@@ -124,7 +124,8 @@ export function performanceRoutes(deps: PerformanceDeps): Route[] {
         const stepMs = step === undefined ? undefined : readStep('step', step, rangeMs)
         const record = ref === undefined ? undefined : await deps.registry.servers.resolve(actor, ref, 'see')
         const mine = asksForOwn(actor, scope)
-        const filter = { rangeMs, ...(record ? { serverId: record.id } : {}), ...(mine ? { mine } : {}) }
+        const ofServer = record ? { serverId: record.id, ...seenSums(actor, record) } : {}
+        const filter = { rangeMs, ...ofServer, ...(mine ? { mine } : {}) }
         const records = storedRecords(deps, actor)
         const { from, to, measures } = await records.measure({
           ...filter,
@@ -223,4 +224,9 @@ function systemOf({ usage, startedAtMs }: PerformanceDeps) {
 
 function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits))
+}
+
+/** Users with the role `see` get the sums of all calls of a server, as its owner does. */
+function seenSums({ userId, role }: UserActor, { ownerId }: ServerRecord): { readonly ofOwner?: string } {
+  return role === 'admin' || ownerId === userId ? {} : { ofOwner: ownerId }
 }

@@ -1,7 +1,7 @@
-import type { MakePart } from 'patchbay/console'
+import type { MakePart } from '../../app/part.ts'
 
-/** Calls of the user, and quotas. */
-export const quotas: MakePart = ({ t }) => ({
+/** The page of what users have used of their quotas. */
+export const usage: MakePart = ({ t }) => ({
   plugin: 'quotas',
   places: [
     {

@@ -1,5 +1,5 @@
-import { type Checked, check } from './check.ts'
-import { type CheckedRule, compile } from './compile.ts'
+import { type Checked, check } from './check/check.ts'
+import { type CheckedRule, compile } from './check/compile.ts'
 
 /** A long text and the rules that look at it. */
 export interface CheckRequest {

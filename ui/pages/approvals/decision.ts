@@ -1,6 +1,13 @@
 import { html, nothing } from 'lit'
-import { asApiError, errorText, icon, live, plural, t, toast } from 'patchbay/console'
-import { type Approval, approvalsApi } from './api.ts'
+import { type Approval, approvalsApi } from '../../api/approvals.ts'
+import { asApiError } from '../../api/problem.ts'
+import { live } from '../../app/live.ts'
+import '../../components/json/json.ts'
+import { errorText } from '../../components/states.ts'
+import '../../components/time.ts'
+import { toast } from '../../components/toast.ts'
+import { icon } from '../../text/icon.ts'
+import { plural, t } from '../../text/t.ts'
 
 /** A request with everything that is known of it, and the buttons of the one who decides. `done`: called after a decision. */
 export function decisionCard(approval: Approval, done: () => void): unknown {
@@ -11,7 +18,7 @@ export function decisionCard(approval: Approval, done: () => void): unknown {
       <dt>${t('Asked')}</dt><dd><pb-time .at=${createdAt}></pb-time>${count > 1 ? html` <span class="tag line">${plural(count, '{n} equal call', '{n} equal calls')}</span>` : nothing}</dd>
       ${approval.state === 'pending' ? html`<dt>${t('Denied by itself')}</dt><dd><pb-time .at=${expiresAt}></pb-time></dd>` : nothing}
       ${note === undefined ? nothing : html`<dt>${t('Note')}</dt><dd>${note}</dd>`}</dl>
-      ${approval.arguments === undefined ? nothing : html`<pre class="code wrap" tabindex="0" role="region" aria-label=${t('Arguments')}>${JSON.stringify(approval.arguments, null, 2)}</pre>`}
+      ${approval.arguments === undefined ? nothing : html`<pb-json .value=${approval.arguments} label=${t('Arguments')}></pb-json>`}
       ${approval.mayDecide ? buttons(approval, done) : nothing}</div></section>`
 }
 

@@ -1,4 +1,4 @@
-import { api } from 'patchbay/console'
+import { api } from './client.ts'
 
 /** Most calls and tokens; absent members: unlimited. */
 export interface Quota {

@@ -1,4 +1,4 @@
-import { api, segment } from 'patchbay/console'
+import { api, segment } from './client.ts'
 
 /** A call that waits for a decision, or waited for one. */
 export interface Approval {

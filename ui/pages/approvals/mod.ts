@@ -1,6 +1,6 @@
-import type { MakePart } from 'patchbay/console'
+import type { MakePart } from '../../app/part.ts'
 
-/** The calls that wait for a decision. */
+/** The page of calls that wait for a person. */
 export const approvals: MakePart = ({ t }) => ({
   plugin: 'approvals',
   places: [

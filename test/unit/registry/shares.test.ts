@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { ShareMap } from '../../../core/registry/share-map.ts'
+import { openWorld, refusal, type World } from './world.ts'
+
+let world: World
+
+beforeEach(async () => {
+  world = await openWorld()
+  const { registry, bob } = world
+  await registry.servers.create(bob, { name: 'notes', url: 'https://a.example/mcp' })
+  await registry.groups.create(bob, { name: 'daily', members: ['notes'] })
+})
+afterEach(() => world.end())
+
+const rows = async (table: 'share' | 'team' | 'team_member'): Promise<number> =>
+  (await world.store.db.selectFrom(table).selectAll().execute()).length
+
+test('load() reads what was shared before a start', async () => {
+  const { registry, ada, bob, cleo } = world
+  await registry.teams.create(ada, 'crew', ['cleo'])
+  const { target } = await registry.shares.put(bob, 'server', 'notes', { subject: 'team:crew', role: 'see' })
+  const group = await registry.shares.put(bob, 'group', 'daily', { subject: 'user:cleo', role: 'use' })
+  const later = new ShareMap()
+  await later.load(world.store)
+  for (const shares of [later, { sharedRole: (user: string, id: string) => roleIn(user, id) }]) {
+    expect(shares.sharedRole(cleo.userId, target.id)).toBe('see')
+    expect(shares.sharedRole(cleo.userId, group.target.id)).toBe('use')
+    expect(shares.sharedRole(ada.userId, target.id)).toBeUndefined()
+  }
+  function roleIn(userId: string, id: string) {
+    const role = registry.shares.roleUnderMcp(userId, { id, ownerId: bob.userId, visibility: 'private' })
+    return role === 'owner' ? undefined : role
+  }
+})
+
+test('shares and members go with the thing, the user and the team that they belong to', async () => {
+  const { registry, ada, bob } = world
+  await registry.teams.create(ada, 'crew', ['cleo', 'bob'])
+  const shares = ['user:cleo', 'team:crew'].map(subject => ({ subject, role: 'use' as const }))
+  for (const kind of ['server', 'group'] as const)
+    await registry.shares.replace(bob, kind, kind === 'server' ? 'notes' : 'daily', shares)
+  expect([await rows('share'), await rows('team_member')]).toEqual([4, 2])
+  await registry.users.remove(ada, 'cleo', {})
+  expect([await rows('share'), await rows('team_member')]).toEqual([2, 1])
+  await registry.groups.remove(bob, 'daily')
+  expect(await rows('share')).toBe(1)
+  await registry.teams.remove(ada, 'crew')
+  expect([await rows('share'), await rows('team'), await rows('team_member')]).toEqual([0, 0, 0])
+})
+
+test('a change is announced to both sides, and one that changes nothing to nobody', async () => {
+  const { registry, bob, cleo, ada } = world
+  const share = { subject: 'user:cleo', role: 'use' } as const
+  await registry.shares.put(bob, 'server', 'notes', share)
+  const told = () =>
+    world.events.filter(({ name }) => name === 'share.changed').map(({ ownerId, data }) => [ownerId, data])
+  const data = (role: string | null) => expect.objectContaining({ ref: 'bob~notes', subject: 'user:cleo', role })
+  expect(told()).toEqual([
+    [bob.userId, data('use')],
+    [cleo.userId, data('use')],
+  ])
+  world.events.length = 0
+  await registry.shares.put(bob, 'server', 'notes', share)
+  expect(told()).toEqual([])
+  await registry.teams.create(ada, 'crew', [])
+  await registry.shares.put(bob, 'server', 'notes', { subject: 'team:crew', role: 'change' })
+  world.events.length = 0
+  await registry.teams.update(ada, 'crew', { members: ['cleo'] })
+  expect(told().map(([id]) => id)).toEqual([bob.userId, cleo.userId])
+  expect((await registry.servers.resolve(cleo, 'notes', 'change')).name).toBe('notes')
+})
+
+test('lists have what is shared, by name and by team, and the reach of a server its group’s users', async () => {
+  const { registry, ada, bob, cleo } = world
+  await registry.teams.create(ada, 'crew', ['cleo'])
+  expect(await registry.servers.list(cleo, { scope: 'shared' })).toEqual([])
+  await registry.shares.put(bob, 'group', 'daily', { subject: 'team:crew', role: 'use' })
+  expect((await registry.groups.list(cleo, { scope: 'shared' })).map(({ name }) => name)).toEqual(['daily'])
+  expect((await registry.groups.list(cleo, { scope: 'visible' })).map(({ name }) => name)).toEqual(['daily'])
+  expect(await registry.groups.list(cleo, { scope: 'mine' })).toEqual([])
+  const server = await registry.servers.resolve(bob, 'notes', 'owner')
+  const reach = await registry.shares.reachOf(server)
+  expect([bob, cleo, ada].map(({ userId }) => reach(userId))).toEqual([true, true, false])
+  expect((await refusal(registry.servers.resolve(cleo, 'bob~notes', 'use'))).code).toBe('server_not_found')
+})
