@@ -248,6 +248,8 @@ export interface ToolCallRecord {
   /** The server's own name of the tool; as the caller named it where the call reached no server. */
   readonly tool: string
   readonly durationMs: number
+  /** Bytes of the result as JSON; absent where the call had none. */
+  readonly resultBytes?: number | undefined
   readonly outcome: CallOutcome
   /** `success`; `error` when the tool set isError or the server returned an error; otherwise the hub's own code. */
   readonly status: string

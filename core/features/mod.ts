@@ -1,11 +1,12 @@
 /**
- * Types of features that bundled plugins share with the hub, as `patchbay/features`: alerts, assistants, clients and imports,
+ * Types of features that bundled plugins share with the hub, as `patchbay/features`: alerts, assistants, calls, clients and imports,
  * credentials, sign-ins, names of groups, tools of plugins and their ranking, stored programs, templates of servers, traces, the store
  * of log records, and the pages of the console. They extend the contract by declaration merging, and are types alone.
  */
 
 export type * from './alerts.ts'
 export type * from './bridge.ts'
+export type * from './calls.ts'
 export type * from './clients.ts'
 export type * from './console.ts'
 export type * from './credentials.ts'

@@ -1,6 +1,7 @@
 import type { UpstreamReply } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { CallOutcome, GroupRecord } from '../../contract/records.ts'
+import type { JsonText } from '../../domain/json/long-text.ts'
 import { outcomeOfCode } from '../../domain/log/call-outcome.ts'
 import { keyIdOf, keyLabelOf } from '../../domain/ownership.ts'
 import { TimeTexts } from '../../domain/timestamp.ts'
@@ -68,6 +69,7 @@ export class CallRecords {
       groupId: group.id,
       tool: target.original,
       durationMs: endedMs - startedMs,
+      resultBytes: reply.kind === 'result' ? bytesOf(reply.text) : undefined,
       outcome: ended,
       status: callStatus(reply),
       error: ended === 'ok' || server.logging?.callErrors === false ? undefined : saidOf(reply, outcome),
@@ -123,6 +125,10 @@ export function answeredWith(outcome: Outcome, isError: boolean): Pick<EndedCall
   if (outcome.kind === 'cancelled') return { outcome: 'cancelled', status: 'cancelled' }
   if (outcome.kind !== 'result' || !isError) return { outcome: 'ok', status: 'success' }
   return { outcome: 'tool_error', status: 'error', error: errorTextOfResult(outcome.resultText) }
+}
+
+function bytesOf(text: JsonText): number {
+  return typeof text === 'string' ? Buffer.byteLength(text) : text.byteLength
 }
 
 function endOf(reply: UpstreamReply): CallOutcome {

@@ -14,6 +14,7 @@ import { CALL_OUTCOMES } from '../../../core/domain/log/call-outcome.ts'
 import { EventBus } from '../../../core/events/bus.ts'
 import type { TallyKey } from '../../../core/features/log-store.ts'
 import { OwnedSettings } from '../../../core/registry/owned/settings.ts'
+import { CallRing } from '../../../core/telemetry/calls/call-ring.ts'
 import { MetricsTicks } from '../../../core/telemetry/calls/metrics-ticks.ts'
 import { CustomMetrics } from '../../../core/telemetry/custom-metrics.ts'
 import { HubMetrics, type HubNow } from '../../../core/telemetry/hub-metrics.ts'
@@ -325,7 +326,9 @@ test('calls of every outcome count the same in rules, in live ticks and in /metr
   const bob = world.bob.userId
   const metrics = new HubMetrics()
   const sent: object[] = []
-  const ticks = new MetricsTicks({ wants: () => true, emit: (_, of, data) => void sent.push({ of, ...data }) }, 10)
+  let slot = 0
+  const ring = new CallRing(() => slot, 10)
+  const ticks = new MetricsTicks({ wants: () => true, emit: (_, of, data) => void sent.push({ of, ...data }) }, ring)
   const places = [
     { ownerId: bob, serverId, server: 'fake', tool: 'own' },
     { ownerId: 'eve', serverId: 'of-eve', server: 'theirs', tool: 'other' },
@@ -339,8 +342,9 @@ test('calls of every outcome count the same in rules, in live ticks and in /metr
       }
       hub.bus.emit('tool.called', call.ownerId, call)
       metrics.call(call)
-      ticks.call(call)
+      ring.add(call)
     }
+  slot = 10
   await after(1, 'online')
   const value = (metric: string) => {
     const query = { metric, selector: [], windowMs: 60_000 }
