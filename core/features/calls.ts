@@ -21,6 +21,7 @@ export type FinishedCall = Pick<
   | 'outcome'
   | 'status'
   | 'resultBytes'
+  | 'traceId'
 >
 
 /** The calls that a handler could not get. */

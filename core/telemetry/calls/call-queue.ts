@@ -83,7 +83,8 @@ export class CallQueues {
 
 function finishedCall(call: EndedCall): FinishedCall {
   const { at, requestId, userId, ownerId, serverId, server, groupId, tool, durationMs, outcome, status } = call
-  const resultBytes = call.resultBytes === undefined ? {} : { resultBytes: call.resultBytes }
+  const { resultBytes, traceId } = call
+  const more = { ...(resultBytes === undefined ? {} : { resultBytes }), ...(traceId === undefined ? {} : { traceId }) }
   return {
     at,
     requestId,
@@ -96,6 +97,6 @@ function finishedCall(call: EndedCall): FinishedCall {
     durationMs,
     outcome,
     status,
-    ...resultBytes,
+    ...more,
   }
 }
