@@ -3,22 +3,10 @@ import type { ErrorKind, EventKind, Limits, PointKind } from './definition.ts'
 import type { HubError, HubErrorOptions } from './errors.ts'
 import type { EventView } from './events.ts'
 import type { GuardedFetch } from './fetch.ts'
-import type {
-  DialFor,
-  FetchFor,
-  PluginAudit,
-  PluginClient,
-  PluginPeople,
-  PluginRecords,
-  PluginServers,
-  PluginStates,
-} from './hub-services.ts'
 import type { JsonObject, JsonValue } from './json.ts'
-import type { PluginJobs, PluginSealing, PluginSecrets, PluginSettings, PluginThread } from './kept.ts'
-import type { PluginRecordKinds } from './owned-records.ts'
-import type { Planning } from './plans.ts'
+import type { PluginJobs, PluginSecrets, PluginSettings, PluginThread } from './kept.ts'
 import type { ExtensionPoints } from './points.ts'
-import type { Actor, GroupMember, GroupRecord, ServerRecord, UserActor } from './records.ts'
+import type { Actor, GroupMember, GroupRecord, ServerRecord } from './records.ts'
 import type { PluginRoutes } from './routes.ts'
 import type { ConfigSchema } from './schema.ts'
 import type { Migration, PluginTables } from './tables.ts'
@@ -81,29 +69,15 @@ export interface PluginContext<Config> {
   readonly routes: PluginRoutes
   readonly jobs: PluginJobs
   readonly settings: PluginSettings
-  /** In the main thread alone, as `sealing`, `records`, `tables` and `contributions` of own points. */
+  /** In the main thread alone, as `tables` and `contributions` of own points. */
   readonly secrets: PluginSecrets
-  readonly sealing: PluginSealing
-  readonly records: PluginRecordKinds
   tables<Schema>(): PluginTables<Schema>
-  readonly servers: PluginServers
-  readonly groups: PluginRecords<GroupRecord, Omit<GroupRecord, 'members'>>
-  readonly people: PluginPeople
-  /** Work that is shown to a user before it is done: `context.planned('kit', (actor, inputs) => ({ servers: […] }))`. */
-  readonly planned: Planning
   /** The values of the definition's `systemSettings` that hold at this moment. */
   systemSettings(): Promise<Readonly<Record<string, JsonValue>>>
-  /** Usable once the hub has begun, as is `client`; in `setup` both reject with `starting`. */
-  readonly states: PluginStates
   /** The address of the hub for links in messages: `PUBLIC_URL`, otherwise where it listens. Without a slash at its end. */
   address(): string
-  /** Opens a client at a path such as `/mcp/work`. */
-  client(actor: UserActor, path: string): Promise<PluginClient>
-  readonly audit: PluginAudit
   /** True when the hub listens on loopback addresses alone. */
   isLocal(): boolean
-  readonly fetchFor: FetchFor
-  readonly dialFor: DialFor
   /** Opens a thread, 4 at most. `module`: absolute path or file: URL. */
   thread<Message = unknown, Answer = unknown>(module: string): PluginThread<Message, Answer>
   /** The plugin's own folder in the data folder; it stays when the plugin ends. */

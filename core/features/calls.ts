@@ -1,4 +1,5 @@
-import type { CallOutcome, ToolCallRecord, UserActor } from '../contract/records.ts'
+import type { UserActor } from '../contract/records.ts'
+import type { CallOutcome, ToolCallRecord } from './call-records.ts'
 
 declare module '../contract/plugin.ts' {
   interface PluginContext<Config> {

@@ -10,7 +10,7 @@ declare module '../contract/points.ts' {
   }
 }
 
-declare module '../contract/hub-services.ts' {
+declare module './hub-services.ts' {
   interface PluginStates {
     /** The server as its connections see it, with its secrets: for a contribution at `credentialSource`. */
     target(serverId: string): Promise<CredentialTarget>

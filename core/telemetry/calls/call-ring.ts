@@ -1,4 +1,4 @@
-import type { CallOutcome } from '../../contract/records.ts'
+import type { CallOutcome } from '../../features/call-records.ts'
 import { Histogram } from '../histogram.ts'
 import { type EndedCall, isFailedCall, reachedServer } from './ended-call.ts'
 

@@ -1,4 +1,5 @@
 /** The engine on a real store, with states that the test sets and a clock that it moves. */
+
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { CHANNELS } from '../../../core/alerts/channels.ts'
 import { AlertEngine } from '../../../core/alerts/engine.ts'
@@ -9,9 +10,10 @@ import { testRule } from '../../../core/alerts/test-rule.ts'
 import type { Upstreams } from '../../../core/connections/api.ts'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import type { LogLevel, ToolCallRecord } from '../../../core/contract/records.ts'
 import { CALL_OUTCOMES } from '../../../core/domain/log/call-outcome.ts'
 import { EventBus } from '../../../core/events/bus.ts'
+import type { ToolCallRecord } from '../../../core/features/call-records.ts'
+import type { LogLevel } from '../../../core/features/log-records.ts'
 import type { TallyKey } from '../../../core/features/log-store.ts'
 import { OwnedSettings } from '../../../core/registry/owned/settings.ts'
 import { CallRing } from '../../../core/telemetry/calls/call-ring.ts'
