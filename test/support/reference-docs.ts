@@ -101,7 +101,7 @@ every user when they are public, and to administrators.
 ${rows.join('\n')}
 
 \`AlertEvent\` is \`{ rule, severity, subject, incident? }\`; \`ToolCallRecord\` and \`LogRecord\` are described in
-\`core/contract/records.ts\`.
+\`core/features/\`.
 `
 }
 
