@@ -77,9 +77,19 @@ arguments or environment · \`78\` the settings file cannot be used. One line \`
 `
 }
 
+/** Modules that merge events of features into those of the contract. */
+const FEATURE_EVENTS = ['features/call-records.ts', 'features/log-records.ts', 'features/alerts.ts']
+
+/** The members of the interface of events in a file of core, indented as in the contract. */
+function payloadsIn(file: string): string {
+  const source = readFileSync(new URL(`../../core/${file}`, import.meta.url), 'utf8')
+  const found = /\n( *)(?:export )?interface PluginEvents \{\n([\s\S]*?)\n\1\}\n/.exec(source)
+  const [, indent = '', body = ''] = found ?? []
+  return `${body.replaceAll(new RegExp(`^${indent}`, 'gm'), '')}\n`
+}
+
 function eventsPage(): string {
-  const source = readFileSync(new URL('../../core/contract/events.ts', import.meta.url), 'utf8')
-  const body = /export interface PluginEvents \{\n([\s\S]*?)\n\}\n/.exec(source)?.[1] ?? ''
+  const body = ['contract/events.ts', ...FEATURE_EVENTS].map(payloadsIn).join('')
   const rows = [...body.matchAll(/^ {2}'([\w.]+)': (\{.*\}|\{\n[\s\S]*?\n {2}\}|\w+)$/gm)].map(
     ([, name = '', payload = '']) => {
       const topic = TOPICS.find(each => LIVE_EVENTS[each].some(known => known === name))
