@@ -47,8 +47,6 @@ export interface PluginEvents {
   /** Every 10 s: calls in that time by one user or to its servers, if there are or were any before; `ownerId` null: all. */
   'metrics.tick': { seconds: number; calls: number; errors: number; avgMs: number | null; maxMs: number | null }
   'sink.state': { sink: string; state: 'up' | 'failing' }
-  /** The state of an assistant endpoint, such as `connected`, `backing_off` and `refused`. */
-  'assistant.state': { endpointId: string; name: string; state: string }
   'plugin.failed': { plugin: string; message: string }
   'plugin.changed': { plugin: string; state: string }
   'session.opened': { sessionId: string; userId: string; scope: string }

@@ -1,6 +1,7 @@
 declare module '../contract/plugin.ts' {
   interface PluginContext<Config> {
     /** In the main thread alone. */
+    readonly secrets: PluginSecrets
     readonly sealing: PluginSealing
   }
 }
@@ -23,3 +24,25 @@ export interface PluginSealing {
 
 /** The row that holds a sealed text. `user_id`: its owner, or null. */
 export type SealedRow = Readonly<{ id: string; user_id: string | null }>
+
+/** A secret as it may be shown. */
+export interface SecretInfo {
+  /** Its last characters; empty for a short one. */
+  readonly last4: string
+  /** ISO 8601 UTC. */
+  readonly setAt: string
+}
+
+/** One secret, which is stored sealed. Keys have letters, digits, `_` and `-`, at most 64. */
+export interface SecretPlace {
+  /** Null removes it. */
+  put(value: string | null): Promise<void>
+  open(): Promise<string | undefined>
+  describe(): Promise<SecretInfo | undefined>
+}
+
+/** Secrets of the plugin: no other plugin and no route reads them. Those of a user are gone with the user. */
+export interface PluginSecrets {
+  hub(key: string): SecretPlace
+  user(userId: string, key: string): SecretPlace
+}

@@ -78,7 +78,12 @@ arguments or environment · \`78\` the settings file cannot be used. One line \`
 }
 
 /** Modules that merge events of features into those of the contract. */
-const FEATURE_EVENTS = ['features/call-records.ts', 'features/log-records.ts', 'features/alerts.ts']
+const FEATURE_EVENTS = [
+  'features/call-records.ts',
+  'features/log-records.ts',
+  'features/alerts.ts',
+  'features/bridge.ts',
+]
 
 /** The members of the interface of events in a file of core, indented as in the contract. */
 function payloadsIn(file: string): string {

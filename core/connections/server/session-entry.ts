@@ -1,5 +1,4 @@
 import { LIMITS } from '../../config/limits.ts'
-import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import {
   askableCapabilities,
@@ -9,6 +8,7 @@ import {
   withChangingRoots,
 } from '../../domain/client-capabilities.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { SessionBinding } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
 import { ConnectionSlot } from '../connection/connection-slot.ts'
