@@ -1,4 +1,5 @@
-import { definePlugin, type Person } from 'patchbay/contract'
+import { definePlugin } from 'patchbay/contract'
+import type { Person } from 'patchbay/features'
 import { addAdminRoutes } from './admin-routes.ts'
 import { config, type SignInConfig } from './config.ts'
 import { ERRORS, type Fail } from './errors.ts'

@@ -2,7 +2,10 @@ import { personOf } from '../../auth/second-factors.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { isInside } from '../../connections/sandbox/command.ts'
 import { HubError } from '../../contract/errors.ts'
-import type { GuardedDial, GuardedFetch } from '../../contract/fetch.ts'
+import type { GuardedFetch } from '../../contract/fetch.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { Actor, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
+import type { AddressRights } from '../../domain/address.ts'
 import type {
   PluginAudit,
   PluginClient,
@@ -12,11 +15,9 @@ import type {
   PluginStates,
   ServerWrite,
   StateInfo,
-} from '../../contract/hub-services.ts'
-import { isJsonObject, type JsonObject } from '../../contract/json.ts'
-import type { Planning } from '../../contract/plans.ts'
-import type { Actor, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
-import type { AddressRights } from '../../domain/address.ts'
+} from '../../features/hub-services.ts'
+import type { Planning } from '../../features/plans.ts'
+import type { GuardedDial } from '../../features/sockets.ts'
 import type { ServerTemplates } from '../../features/templates.ts'
 import { type ServerViewDeps, serverView } from '../../http/routes/views.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'

@@ -1,9 +1,10 @@
 import type { JsonValue } from '../../contract/json.ts'
-import type { PluginThread } from '../../contract/kept.ts'
 import type { PluginContext, PluginDefinition, PluginLogger } from '../../contract/plugin.ts'
+import type { PluginThread } from '../../features/main-thread.ts'
 import type { Route } from '../../http/route.ts'
 import type { Store } from '../../store/open.ts'
 import { ownTables } from '../tables/own-tables.ts'
+import { callSource, type HubCalls, pluginCalls } from './calls.ts'
 import {
   dialFor,
   fetchFor,
@@ -29,6 +30,7 @@ import { Threads } from './thread.ts'
 export interface HubServices extends HubParts, RecordParts, SignInParts {
   readonly registry: HubParts['registry'] & RecordParts['registry']
   readonly store: Store
+  readonly calls: HubCalls
   readonly settings: KeptIn
   readonly dataDir: string
   /** True when the hub listens on loopback addresses alone. */
@@ -74,6 +76,7 @@ export function mainServices(parts: ServiceParts): Services {
   return {
     limits,
     jobs,
+    calls: pluginCalls({ ...callSource(hub, work => parts.undo(work)), log: parts.log, signal }),
     routes: { add: route => addRoute(openRoute(route as unknown as Parameters<typeof openRoute>[0])) },
     settings: pluginSettings(name, () => hub().settings),
     secrets: made(() => {

@@ -1,4 +1,5 @@
-import { HubError, type Person, type PluginContext } from 'patchbay/contract'
+import { HubError, type PluginContext } from 'patchbay/contract'
+import type { Person } from 'patchbay/features'
 import { z } from 'zod'
 import type { SignInConfig } from '../config.ts'
 import type { Fail } from '../errors.ts'

@@ -1,6 +1,13 @@
-import type { JsonObject } from './json.ts'
-import type { Role } from './records.ts'
-import type { ConfigSchema } from './schema.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Role } from '../contract/records.ts'
+import type { ConfigSchema } from '../contract/schema.ts'
+
+declare module '../contract/plugin.ts' {
+  interface PluginContext<Config> {
+    /** In the main thread alone. */
+    readonly records: PluginRecordKinds
+  }
+}
 
 /** The owner of a record, with the rights that the record has: `user` where somebody without more has saved it last. */
 export interface RecordOwner {

@@ -1,7 +1,23 @@
-import type { ErrorCode } from './errors.ts'
-import type { GuardedDial, GuardedFetch } from './fetch.ts'
-import type { JsonObject } from './json.ts'
-import type { Actor, ConnectionState, Role, ServerRecord, UserActor } from './records.ts'
+import type { ErrorCode } from '../contract/errors.ts'
+import type { GuardedFetch } from '../contract/fetch.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { Actor, ConnectionState, GroupRecord, Role, ServerRecord, UserActor } from '../contract/records.ts'
+import type { GuardedDial } from './sockets.ts'
+
+declare module '../contract/plugin.ts' {
+  interface PluginContext<Config> {
+    readonly servers: PluginServers
+    readonly groups: PluginRecords<GroupRecord, Omit<GroupRecord, 'members'>>
+    readonly people: PluginPeople
+    /** Usable once the hub has begun, as is `client`; in `setup` both reject with `starting`. */
+    readonly states: PluginStates
+    /** Opens a client at a path such as `/mcp/work`. */
+    client(actor: UserActor, path: string): Promise<PluginClient>
+    readonly audit: PluginAudit
+    readonly fetchFor: FetchFor
+    readonly dialFor: DialFor
+  }
+}
 
 /**
  * Servers or groups within the rights of an actor, as the API returns them: those that the actor may not see are missing.

@@ -1,3 +1,10 @@
+declare module '../contract/points.ts' {
+  interface ExtensionPoints {
+    page: PageContribution
+    builtPage: BuiltPage
+  }
+}
+
 /** A text for people; in place of a language that is missing stands English. */
 export type LocalText = string | { readonly en: string; readonly zh?: string }
 

@@ -1,5 +1,12 @@
-import type { JsonObject } from './json.ts'
-import type { UserActor } from './records.ts'
+import type { JsonObject } from '../contract/json.ts'
+import type { UserActor } from '../contract/records.ts'
+
+declare module '../contract/plugin.ts' {
+  interface PluginContext<Config> {
+    /** Work that is shown to a user before it is done: `context.planned('kit', (actor, inputs) => ({ servers: […] }))`. */
+    readonly planned: Planning
+  }
+}
 
 /** A body as of the API's POST; with `ref` (`name`, or `owner~name`) a merge patch of what is there. */
 export type PlannedBody = Readonly<{ body: JsonObject; ref?: string }>
