@@ -10,7 +10,8 @@ import type { Actor, ConnectionState, Role, ServerRecord, UserActor } from './re
 export interface PluginRecords<Found, Listed = Found> {
   /** The records that the actor owns. */
   list(actor: Actor): Promise<readonly Listed[]>
-  find(actor: Actor, ref: string): Promise<Found>
+  /** `edit`, `own`: `not_owner` unless the actor may change it, or is its owner or an administrator. Default `see`. */
+  find(actor: Actor, ref: string, right?: 'see' | 'edit' | 'own'): Promise<Found>
   create(actor: Actor, body: JsonObject): Promise<Found>
   patch(actor: Actor, ref: string, patch: JsonObject): Promise<Found>
   remove(actor: Actor, ref: string): Promise<void>
@@ -30,8 +31,6 @@ export interface ServerWrite {
 export type AuditedRequest = Readonly<Record<'requestId' | 'clientAddress', string>>
 /** The servers. */
 export interface PluginServers extends PluginRecords<ServerRecord> {
-  /** `edit`: `not_owner` unless the actor may change it. Default `see`. */
-  find(actor: Actor, ref: string, right?: 'see' | 'edit'): Promise<ServerRecord>
   create(actor: Actor, body: JsonObject, write?: ServerWrite): Promise<ServerRecord>
   replace(actor: Actor, ref: string, body: JsonObject, write?: ServerWrite): Promise<ServerRecord>
   /** Checks a body as `create` does, or as `replace` of `ref`; changes nothing. */

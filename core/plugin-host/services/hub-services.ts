@@ -52,13 +52,16 @@ export interface ServedPlugin {
 
 const MOST_RESULT_CHARACTERS = 4 * 1024 * 1024
 
+/** The role that each right of the contract needs. */
+const ROLES = { see: 'use', edit: 'change', own: 'owner' } as const
+
 /** Servers in the rights of actors. */
 export function pluginServers({ registry, upstreams, templates }: HubParts, plugin: ServedPlugin): PluginServers {
   const { servers } = registry
   const note = noteFor(registry, plugin, 'server')
   return {
     list: actor => servers.list(actor, { scope: 'mine' }),
-    find: (actor, ref, right = 'see') => servers.resolve(actor, ref, right === 'edit' ? 'change' : 'use'),
+    find: (actor, ref, right = 'see') => servers.resolve(actor, ref, ROLES[right]),
     async create(actor, body, { template, audit } = {}) {
       return note(actor, 'create', await servers.create(actor, body, { template }), audit)
     },
@@ -92,7 +95,7 @@ export function pluginGroups({ registry }: HubParts, plugin: ServedPlugin): Plug
   const note = noteFor(registry, plugin, 'group')
   return {
     list: actor => groups.list(actor, { scope: 'mine' }),
-    find: (actor, ref) => groups.resolve(actor, ref, 'use'),
+    find: (actor, ref, right = 'see') => groups.resolve(actor, ref, ROLES[right]),
     create: async (actor, body) => note(actor, 'create', await groups.create(actor, body)),
     patch: async (actor, ref, patch) => note(actor, 'update', await groups.patch(actor, ref, patch)),
     async remove(actor, ref) {
