@@ -26,6 +26,7 @@ declare module '../contract/plugin.ts' {
 export interface PluginRecords<Found, Listed = Found> {
   /** The records that the actor owns. */
   list(actor: Actor): Promise<readonly Listed[]>
+  /** `edit`, `owner`: `not_owner` unless the actor may change it, or is its owner or an administrator. Default `see`. */
   find(actor: Actor, ref: string, right?: 'see' | 'edit' | 'owner'): Promise<Found>
   create(actor: Actor, body: JsonObject): Promise<Found>
   patch(actor: Actor, ref: string, patch: JsonObject): Promise<Found>
@@ -46,8 +47,6 @@ export interface ServerWrite {
 export type AuditedRequest = Readonly<Record<'requestId' | 'clientAddress', string>>
 /** The servers. */
 export interface PluginServers extends PluginRecords<ServerRecord> {
-  /** `edit`: `not_owner` unless the actor may change it; `owner`: unless it is the actor’s own, or the actor administers. Default `see`. */
-  find(actor: Actor, ref: string, right?: 'see' | 'edit' | 'owner'): Promise<ServerRecord>
   create(actor: Actor, body: JsonObject, write?: ServerWrite): Promise<ServerRecord>
   replace(actor: Actor, ref: string, body: JsonObject, write?: ServerWrite): Promise<ServerRecord>
   /** Checks a body as `create` does, or as `replace` of `ref`; changes nothing. */
