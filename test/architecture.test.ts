@@ -59,6 +59,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['cli'],
     ['main'],
   ],
+  'core/features': [['services'], ['*']],
   'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*'], ['client-file', 'import']],
   'core/domain': [
     ['text'],

@@ -11,7 +11,7 @@ declare module '../contract/points.ts' {
   }
 }
 
-declare module './hub-services.ts' {
+declare module './services/hub-services.ts' {
   interface PluginStates {
     /** The server as its connections see it, with its secrets: for a contribution at `credentialSource`. */
     target(serverId: string): Promise<CredentialTarget>

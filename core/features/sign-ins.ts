@@ -1,5 +1,5 @@
 import type { Role, UserActor } from '../contract/records.ts'
-import type { AuditedRequest, Person } from './hub-services.ts'
+import type { AuditedRequest, Person } from './services/hub-services.ts'
 
 declare module '../contract/points.ts' {
   interface ExtensionPoints {

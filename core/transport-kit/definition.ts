@@ -1,6 +1,6 @@
 import type { GuardedFetch } from '../contract/fetch.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { OpenWebSocket, SocketRequest } from '../features/sockets.ts'
+import type { OpenWebSocket, SocketRequest } from '../features/services/sockets.ts'
 import type { WireError } from './wire-error.ts'
 
 /**

@@ -15,9 +15,9 @@ import type {
   PluginStates,
   ServerWrite,
   StateInfo,
-} from '../../features/hub-services.ts'
-import type { Planning } from '../../features/plans.ts'
-import type { GuardedDial } from '../../features/sockets.ts'
+} from '../../features/services/hub-services.ts'
+import type { Planning } from '../../features/services/plans.ts'
+import type { GuardedDial } from '../../features/services/sockets.ts'
 import type { ServerTemplates } from '../../features/templates.ts'
 import { type ServerViewDeps, serverView } from '../../http/routes/views.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'

@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../contract/json.ts'
 import type { PluginContext, PluginDefinition, PluginLogger } from '../../contract/plugin.ts'
-import type { PluginThread } from '../../features/main-thread.ts'
+import type { PluginThread } from '../../features/services/main-thread.ts'
 import type { Route } from '../../http/route.ts'
 import type { Store } from '../../store/open.ts'
 import { ownTables } from '../tables/own-tables.ts'

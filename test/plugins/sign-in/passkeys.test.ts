@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, setSystemTime, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { HubError } from '../../../core/contract/mod.ts'
-import type { PluginSealing } from '../../../core/features/sealing.ts'
+import type { PluginSealing } from '../../../core/features/services/sealing.ts'
 import { Challenges } from '../../../plugins/sign-in/passkeys/challenges.ts'
 import { Client, type Hub, PASSWORD, send, startHub } from '../../support/hub.ts'
 import { App, PROXY, secondStep, sendAnew, ticketOf } from './app.ts'

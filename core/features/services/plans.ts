@@ -1,7 +1,7 @@
-import type { JsonObject } from '../contract/json.ts'
-import type { UserActor } from '../contract/records.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { UserActor } from '../../contract/records.ts'
 
-declare module '../contract/plugin.ts' {
+declare module '../../contract/plugin.ts' {
   interface PluginContext<Config> {
     /** Work that is shown to a user before it is done: `context.planned('kit', (actor, inputs) => ({ servers: […] }))`. */
     readonly planned: Planning

@@ -1,4 +1,4 @@
-import type { HubError } from '../contract/errors.ts'
+import type { HubError } from '../../contract/errors.ts'
 
 /** Options of a WebSocket, and handlers of what comes over it. */
 export interface SocketRequest {

@@ -1,8 +1,8 @@
-import type { JsonObject } from '../contract/json.ts'
-import type { Role } from '../contract/records.ts'
-import type { ConfigSchema } from '../contract/schema.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { Role } from '../../contract/records.ts'
+import type { ConfigSchema } from '../../contract/schema.ts'
 
-declare module '../contract/plugin.ts' {
+declare module '../../contract/plugin.ts' {
   interface PluginContext<Config> {
     /** In the main thread alone. */
     readonly records: PluginRecordKinds

@@ -1,4 +1,4 @@
-declare module '../contract/plugin.ts' {
+declare module '../../contract/plugin.ts' {
   interface PluginContext<Config> {
     /** In the main thread alone. */
     readonly secrets: PluginSecrets

@@ -1,10 +1,10 @@
-import type { ErrorCode } from '../contract/errors.ts'
-import type { GuardedFetch } from '../contract/fetch.ts'
-import type { JsonObject } from '../contract/json.ts'
-import type { Actor, ConnectionState, GroupRecord, Role, ServerRecord, UserActor } from '../contract/records.ts'
+import type { ErrorCode } from '../../contract/errors.ts'
+import type { GuardedFetch } from '../../contract/fetch.ts'
+import type { JsonObject } from '../../contract/json.ts'
+import type { Actor, ConnectionState, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
 import type { GuardedDial } from './sockets.ts'
 
-declare module '../contract/plugin.ts' {
+declare module '../../contract/plugin.ts' {
   interface PluginContext<Config> {
     readonly servers: PluginServers
     readonly groups: PluginRecords<GroupRecord, Omit<GroupRecord, 'members'>>

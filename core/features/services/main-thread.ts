@@ -1,7 +1,7 @@
-import type { ErrorCode } from '../contract/errors.ts'
-import type { JsonObject, JsonValue } from '../contract/json.ts'
+import type { ErrorCode } from '../../contract/errors.ts'
+import type { JsonObject, JsonValue } from '../../contract/json.ts'
 
-declare module '../contract/plugin.ts' {
+declare module '../../contract/plugin.ts' {
   interface PluginContext<Config> {
     /** The values of the definition's `systemSettings` that hold at this moment. */
     systemSettings(): Promise<Readonly<Record<string, JsonValue>>>
