@@ -13,6 +13,8 @@ export interface PlaceDefinition {
   readonly icon: string
   /** Absent: reached by links alone. */
   readonly rail?: RailPart
+  /** Position among the places of the same part of the rail, the smallest first; default 0. */
+  readonly order?: number
   /** The place in the rail that is marked instead of this one. */
   readonly within?: string
   readonly adminOnly?: true

@@ -1,4 +1,4 @@
-import type { MakePart } from '../../app/part.ts'
+import type { MakePart } from 'patchbay/console'
 
 /** The page of stored log records, which the plugin that stores them has. */
 export const logs: MakePart = ({ t }) => ({
@@ -10,6 +10,7 @@ export const logs: MakePart = ({ t }) => ({
       title: () => t('Logs'),
       icon: 'scroll-text',
       rail: 'watch',
+      order: -1,
       key: 'l',
       element: 'pb-page-logs',
       load: () => import('./page.ts'),

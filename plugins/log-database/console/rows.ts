@@ -1,10 +1,15 @@
 import { html, nothing } from 'lit'
-import { callsMark } from '../../components/calls-mark.ts'
-import { PbElement } from '../../components/element.ts'
-import { recycled } from '../../components/recycled.ts'
-import { ListWindow } from '../../components/window.ts'
-import { formatClock, formatDateTime, formatNumber, UNKNOWN } from '../../text/format.ts'
-import { t } from '../../text/t.ts'
+import {
+  callsMark,
+  formatClock,
+  formatDateTime,
+  formatNumber,
+  ListWindow,
+  PbElement,
+  recycled,
+  t,
+  UNKNOWN,
+} from 'patchbay/console'
 import type { LogRow } from './feed.ts'
 import { COLUMNS, type ColumnName } from './view.ts'
 import { columnLabel, levelMark, outcomeLabel } from './words.ts'

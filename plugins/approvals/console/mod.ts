@@ -1,4 +1,4 @@
-import type { MakePart } from '../../app/part.ts'
+import type { MakePart } from 'patchbay/console'
 
 /** The page of calls that wait for a person. */
 export const approvals: MakePart = ({ t }) => ({

@@ -1,9 +1,6 @@
 import { html, nothing } from 'lit'
-import { searchLogs } from '../../api/logs.ts'
-import { Resource } from '../../app/resource.ts'
-import { PbElement } from '../../components/element.ts'
-import { emptyState } from '../../components/states.ts'
-import { plural, rich, t } from '../../text/t.ts'
+import { emptyState, PbElement, plural, Resource, rich, t } from 'patchbay/console'
+import { searchLogs } from './api.ts'
 import { type Part, queryOf } from './view.ts'
 import { partLabel } from './words.ts'
 

@@ -1,8 +1,6 @@
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
-import { type Found, type LogQuery, type LogRecord, searchLogs } from '../../api/logs.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
-import { type LiveEvent, live } from '../../app/live.ts'
-import { session } from '../../app/session.ts'
+import { type ApiError, asApiError, type LiveEvent, live, session } from 'patchbay/console'
+import { type Found, type LogQuery, type LogRecord, searchLogs } from './api.ts'
 import { SeenRecords } from './seen.ts'
 import { type LogView, partsOf, queryOf, shows } from './view.ts'
 
@@ -151,10 +149,10 @@ export class LogFeed implements ReactiveController {
     this.found = found
     this.error = undefined
     this.#userIds = new Set(found.records.map(({ userId }) => userId).filter(id => id !== undefined))
-    const fresh = this.#seen.addFound(found.records).map(record => this.#row(record))
-    if (isMore) this.rows = [...this.rows, ...fresh]
+    const added = this.#seen.addFound(found.records).map(record => this.#row(record))
+    if (isMore) this.rows = [...this.rows, ...added]
     // Live records that arrived meanwhile stay before the results.
-    else this.rows = this.#view().tail ? inOrder([...this.#liveRows(), ...fresh]) : fresh
+    else this.rows = this.#view().tail ? inOrder([...this.#liveRows(), ...added]) : added
   }
 
   #row(record: LogRecord): LogRow {
@@ -237,11 +235,11 @@ export class LogFeed implements ReactiveController {
     else this.#pause = undefined
   }
 
-  #add(fresh: readonly LogRow[]): void {
+  #add(added: readonly LogRow[]): void {
     if (this.paused) {
-      this.waiting += fresh.length
-      this.#held = inOrder([...fresh, ...this.#held]).slice(0, LIVE_RECORDS)
-    } else this.rows = this.#limited(inOrder([...fresh, ...this.rows]))
+      this.waiting += added.length
+      this.#held = inOrder([...added, ...this.#held]).slice(0, LIVE_RECORDS)
+    } else this.rows = this.#limited(inOrder([...added, ...this.rows]))
     this.#host.requestUpdate()
   }
 
@@ -261,8 +259,8 @@ export class LogFeed implements ReactiveController {
       const scope = view.mine ? ('mine' as const) : undefined
       const found = await searchLogs(query, { cursor, scope }).catch(() => undefined)
       if (found === undefined || subscription !== this.#unsubscribe || !subscription) return
-      const fresh = this.#seen.addFound(found.records).map(record => this.#row(record))
-      if (fresh.length > 0) this.#add(fresh)
+      const added = this.#seen.addFound(found.records).map(record => this.#row(record))
+      if (added.length > 0) this.#add(added)
       cursor = found.nextCursor
       if (cursor === undefined) return
     }

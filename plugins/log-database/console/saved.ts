@@ -1,11 +1,5 @@
 import { html, nothing } from 'lit'
-import { href, router } from '../../app/router.ts'
-import { session } from '../../app/session.ts'
-import { PbElement } from '../../components/element.ts'
-import { dialog, hide } from '../../components/layer.ts'
-import { toast } from '../../components/toast.ts'
-import { icon } from '../../text/icon.ts'
-import { t } from '../../text/t.ts'
+import { dialog, hide, href, icon, PbElement, router, session, t, toast } from 'patchbay/console'
 
 interface SavedView {
   readonly name: string

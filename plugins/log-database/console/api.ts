@@ -1,6 +1,5 @@
-import { api } from './client.ts'
-import type { Level } from './log-levels.ts'
-import { asApiError } from './problem.ts'
+import { api, inTurn } from 'patchbay/console'
+import type { Level } from './levels.ts'
 
 /** A log record with all its members side by side, in searches and in the live stream. */
 export interface LogRecord {
@@ -38,7 +37,6 @@ export interface Found {
 
 /** Most records of one answer. */
 export const PAGE_RECORDS = 1000
-const MOST_ATTEMPTS = 3
 
 interface SearchOptions {
   readonly limit?: number
@@ -57,25 +55,6 @@ interface SearchAnswer {
   readonly nextCursor?: string
   readonly behind: number
   readonly histogram?: Pick<Timeline, 'interval' | 'points'>
-}
-
-let last: Promise<unknown> = Promise.resolve()
-
-/** One search of this tab at a time: the hub takes two of each user, and another tab may have the second. */
-function inTurn<T>(search: () => Promise<T>): Promise<T> {
-  const turn = last.then(async () => {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await search()
-      } catch (error) {
-        const { code, retryAfterSeconds = 1 } = asApiError(error)
-        if (code !== 'rate_limited' || attempt >= MOST_ATTEMPTS) throw error
-        await new Promise(resolve => setTimeout(resolve, retryAfterSeconds * 1000))
-      }
-    }
-  })
-  last = turn.catch(() => undefined)
-  return turn
 }
 
 /** Searches records, the newest first unless said otherwise. Throws ApiError, such as `history_unavailable`. */

@@ -1,13 +1,6 @@
 import { html, nothing } from 'lit'
-import { type Approval, approvalsApi } from '../../api/approvals.ts'
-import { asApiError } from '../../api/problem.ts'
-import { live } from '../../app/live.ts'
-import '../../components/json/json.ts'
-import { errorText } from '../../components/states.ts'
-import '../../components/time.ts'
-import { toast } from '../../components/toast.ts'
-import { icon } from '../../text/icon.ts'
-import { plural, t } from '../../text/t.ts'
+import { asApiError, errorText, icon, live, plural, t, toast } from 'patchbay/console'
+import { type Approval, approvalsApi } from './api.ts'
 
 /** A request with everything that is known of it, and the buttons of the one who decides. `done`: called after a decision. */
 export function decisionCard(approval: Approval, done: () => void): unknown {

@@ -1,11 +1,6 @@
 import { html, nothing } from 'lit'
-import { type Quota, type UsageBy, type UsageSum, type UsedQuota, usageApi } from '../../api/usage.ts'
-import { Resource } from '../../app/resource.ts'
-import { session } from '../../app/session.ts'
-import { type Crumb, PbPage, segments } from '../../components/page.ts'
-import { emptyState, show } from '../../components/states.ts'
-import { formatNumber } from '../../text/format.ts'
-import { t } from '../../text/t.ts'
+import { type Crumb, emptyState, formatNumber, PbPage, Resource, segments, session, show, t } from 'patchbay/console'
+import { type Quota, type UsageBy, type UsageSum, type UsedQuota, usageApi } from './api.ts'
 
 /** Days that are summed. */
 const RANGE = '7d'

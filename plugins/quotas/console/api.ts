@@ -1,4 +1,4 @@
-import { api } from './client.ts'
+import { api } from 'patchbay/console'
 
 /** Most calls and tokens; absent members: unlimited. */
 export interface Quota {

@@ -1,4 +1,4 @@
-import type { LogRecord } from '../../api/logs.ts'
+import type { LogRecord } from './api.ts'
 
 /** Records that are remembered; the oldest are forgotten. */
 const MOST_KEYS = 20_000
@@ -22,14 +22,14 @@ export class SeenRecords {
   /** Returns the records of one search that are not shown yet. */
   addFound(records: readonly LogRecord[]): readonly LogRecord[] {
     const counts = new Map<string, number>()
-    const fresh = records.filter(record => {
+    const unseen = records.filter(record => {
       const key = keyOf(record)
       const count = (counts.get(key) ?? 0) + 1
       counts.set(key, count)
       return count > Math.max(this.#live.get(key) ?? 0, this.#found.get(key) ?? 0)
     })
     for (const [key, count] of counts) keep(this.#found, key, Math.max(count, this.#found.get(key) ?? 0))
-    return fresh
+    return unseen
   }
 }
 

@@ -1,13 +1,6 @@
 import { html, nothing } from 'lit'
-import { type Approval, approvalPath, approvalsApi } from '../../api/approvals.ts'
-import { Resource } from '../../app/resource.ts'
-import { href } from '../../app/router.ts'
-import { type Crumb, PbPage } from '../../components/page.ts'
-import { emptyState, show } from '../../components/states.ts'
-import type { Column } from '../../components/table.ts'
-import '../../components/table.ts'
-import '../../components/time.ts'
-import { t } from '../../text/t.ts'
+import { type Column, type Crumb, emptyState, href, PbPage, Resource, show, t } from 'patchbay/console'
+import { type Approval, approvalPath, approvalsApi } from './api.ts'
 import { decisionCard, stateWord } from './decision.ts'
 
 /** Calls that wait for a decision of the user, and those that were decided; with `id` in the path, one of them. */

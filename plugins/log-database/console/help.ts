@@ -1,7 +1,5 @@
 import { html, nothing } from 'lit'
-import { PbElement } from '../../components/element.ts'
-import { dialog } from '../../components/layer.ts'
-import { t } from '../../text/t.ts'
+import { dialog, PbElement, t } from 'patchbay/console'
 import { QUERY_FIELDS } from './query.ts'
 
 /**

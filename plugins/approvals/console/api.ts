@@ -1,4 +1,4 @@
-import { api, segment } from './client.ts'
+import { api, segment } from 'patchbay/console'
 
 /** A call that waits for a decision, or waited for one. */
 export interface Approval {

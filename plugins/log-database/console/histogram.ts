@@ -1,8 +1,6 @@
 import { html, nothing, svg } from 'lit'
-import { LEVELS, type Level } from '../../api/log-levels.ts'
-import { PbElement } from '../../components/element.ts'
-import { formatClock, formatCount, formatDateTime, formatNumber } from '../../text/format.ts'
-import { t } from '../../text/t.ts'
+import { formatClock, formatCount, formatDateTime, formatNumber, PbElement, t } from 'patchbay/console'
+import { LEVELS, type Level } from './levels.ts'
 
 /** Records of one step, by level. */
 export interface Bar {

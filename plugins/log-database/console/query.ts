@@ -1,5 +1,5 @@
-import { LEVELS } from '../../api/log-levels.ts'
-import type { LogQuery, LogRecord } from '../../api/logs.ts'
+import type { LogQuery, LogRecord } from './api.ts'
+import { LEVELS } from './levels.ts'
 
 /** Fields of a query, in the hub's spelling. */
 export const QUERY_FIELDS = [

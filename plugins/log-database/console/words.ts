@@ -1,9 +1,7 @@
 import { html, type TemplateResult } from 'lit'
-import type { Level } from '../../api/log-levels.ts'
-import type { Found } from '../../api/logs.ts'
-import { formatNumber } from '../../text/format.ts'
-import { icon } from '../../text/icon.ts'
-import { plural, rich, t } from '../../text/t.ts'
+import { formatNumber, icon, plural, rich, t } from 'patchbay/console'
+import type { Found } from './api.ts'
+import type { Level } from './levels.ts'
 import type { ParsedQuery, QueryMistake } from './query.ts'
 import type { ColumnName, Part } from './view.ts'
 

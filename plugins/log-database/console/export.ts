@@ -1,5 +1,5 @@
-import { csvCell } from '../../../core/domain/text/csv-cell.ts'
-import { type LogQuery, type LogRecord, searchLogs } from '../../api/logs.ts'
+import { csvCell } from 'patchbay/console'
+import { type LogQuery, type LogRecord, searchLogs } from './api.ts'
 
 /** Most records of one file. */
 export const EXPORT_RECORDS = 10_000

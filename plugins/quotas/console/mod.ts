@@ -1,4 +1,4 @@
-import type { MakePart } from '../../app/part.ts'
+import type { MakePart } from 'patchbay/console'
 
 /** The page of what users have used of their quotas. */
 export const usage: MakePart = ({ t }) => ({

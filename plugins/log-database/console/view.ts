@@ -1,5 +1,5 @@
-import { LEVELS, type Level } from '../../api/log-levels.ts'
-import type { LogQuery, LogRecord } from '../../api/logs.ts'
+import type { LogQuery, LogRecord } from './api.ts'
+import { LEVELS, type Level } from './levels.ts'
 import { conditionOf, meetsTerm, type ParsedQuery, parseQuery, type QueryTerm } from './query.ts'
 
 /** Ranges of the page, with the steps of their histogram. */
