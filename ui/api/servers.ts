@@ -1,4 +1,5 @@
 import { api, type Page, segment } from './client.ts'
+import { hasRole } from './sharing.ts'
 import { refOf, type ServerRecord, type ServerState, type ToolRecord } from './types.ts'
 
 /** One finished health check. */
@@ -63,9 +64,9 @@ export function controlServer(ref: string, verb: ServerVerb): Promise<ServerReco
   return api.post<ServerRecord>(`${serverPath(ref)}/${verb}`)
 }
 
-/** True when this user may change a server: its owner and administrators get its full record. */
+/** True when this user may start, stop and change a server. */
 export function isEditable(server: ServerRecord): boolean {
-  return server.id !== undefined
+  return hasRole(server, 'change')
 }
 
 /** Tools of a server in its own order. */

@@ -51,10 +51,16 @@ export interface ServerStatus {
   readonly session?: { readonly mode: string; readonly kind: string; readonly why?: string }
 }
 
-/** A server. The fields of its configuration are there for its owner and administrators alone. */
+/** A role that a share gives. */
+export type ShareRole = 'use' | 'see' | 'change'
+/** Role of the reader for a server or group; of administrators always `owner`. */
+export type ThingRole = ShareRole | 'owner'
+
+/** A server. The fields of its configuration are there for users with the role `see`. */
 export interface ServerRecord {
+  readonly role?: ThingRole
   readonly id?: string
-  /** `owner~name`; absent for public servers of others. */
+  /** `owner~name`; absent for readers with the role `use`. */
   readonly ref?: string
   readonly name: string
   readonly owner: string
@@ -95,6 +101,7 @@ export interface ToolRecord {
 
 /** A group. */
 export interface GroupRecord {
+  readonly role?: ThingRole
   readonly id: string
   readonly ref: string
   readonly name: string

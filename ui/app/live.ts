@@ -14,7 +14,7 @@ export interface LiveEvent {
 }
 
 /** Topics of the stream; `logs`, `metrics` and `calls` have a cost and are joined only while a page listens. */
-export type Topic = 'servers' | 'logs' | 'alerts' | 'metrics' | 'calls' | 'plugins'
+export type Topic = 'servers' | 'logs' | 'alerts' | 'metrics' | 'calls' | 'shares' | 'plugins'
 
 /** State of the connection. */
 export type LiveState =
@@ -29,7 +29,7 @@ interface Subscription {
   readonly lost: () => void
 }
 
-const ALWAYS: readonly Topic[] = ['servers', 'alerts']
+const ALWAYS: readonly Topic[] = ['servers', 'alerts', 'shares']
 const FIRST_RETRY_MS = 1000
 const LONGEST_RETRY_MS = 15_000
 /** Milliseconds of silence after which a connection counts as lost: the hub sends something every 15 s. */

@@ -120,6 +120,16 @@ const OWN: readonly PlaceDefinition[] = [
     load: () => import('../pages/users/page.ts'),
   },
   {
+    id: 'teams',
+    paths: ['/admin/teams'],
+    title: () => t('Teams'),
+    icon: 'users-round',
+    rail: 'admin',
+    adminOnly: true,
+    element: 'pb-page-teams',
+    load: () => import('../pages/teams/page.ts'),
+  },
+  {
     id: 'plugins',
     paths: ['/admin/plugins', '/admin/plugins/:name'],
     title: () => t('Plugins'),

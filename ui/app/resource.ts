@@ -93,7 +93,8 @@ export class Resource<T> implements ReactiveController {
     } catch (error) {
       if (abort.signal.aborted) return
       this.#error = asApiError(error)
-      if (this.#outdated) this.#data = undefined
+      // Older data of a thing that is gone, or no longer shared, are not shown.
+      if (this.#outdated || this.#error.status === 404) this.#data = undefined
       this.#outdated = false
     }
     this.#abort = undefined
@@ -138,7 +139,10 @@ export class Resource<T> implements ReactiveController {
   }
 
   #event(event: LiveEvent): void {
-    if (this.#data === undefined) return
+    if (this.#data === undefined) {
+      if (this.#error?.status === 404) this.#soon()
+      return
+    }
     const next = this.#options.apply?.(event, this.#data) ?? 'stale'
     if (next === 'same') return
     if (next === 'stale') return this.#soon()

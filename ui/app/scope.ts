@@ -6,3 +6,8 @@ export function scopeOf(query: URLSearchParams): Scope {
   const scope = query.get('scope')
   return scope === 'mine' || (scope === 'all' && session.isAdmin) ? scope : 'visible'
 }
+
+/** The scope of a list of servers or groups, which also has those that are shared with the reader. */
+export function listScopeOf(query: URLSearchParams): Scope | 'shared' {
+  return query.get('scope') === 'shared' ? 'shared' : scopeOf(query)
+}

@@ -43,8 +43,8 @@ export function tagFilter(
 ): TemplateResult | typeof nothing {
   const tags = allTags(things)
   if (tags.length === 0) return nothing
-  return html`<div class="filters"><span class="chips row wrap" role="group" aria-label=${t('Tags')}>${tags.map(tag => {
+  return html`<span class="chips row wrap" role="group" aria-label=${t('Tags')}>${tags.map(tag => {
     const isOn = tag.toLowerCase() === chosen?.toLowerCase()
     return html`<button type="button" class="chip ${isOn ? 'on' : ''}" aria-pressed=${isOn ? 'true' : 'false'} @click=${() => choose(isOn ? undefined : tag)}>${tag} <b>${things.filter(thing => hasTag(thing, tag)).length}</b></button>`
-  })}</span></div>`
+  })}</span>`
 }

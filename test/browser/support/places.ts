@@ -68,6 +68,7 @@ export const PLACES: readonly Place[] = [
   { path: '/settings/raw', sign: 'pre.code', only: 'axe' },
   { path: '/admin/users', sign: 'td .nm', only: 'axe' },
   { path: '/admin/users?drawer=new', sign: '#new-name' },
+  { path: '/admin/teams', sign: '.empty', only: 'words' },
   { path: '/admin/plugins', sign: 'td .nm', only: 'axe' },
   { path: '/admin/plugins?plugin=hosted-keys', sign: 'wa-drawer h2' },
   { path: '/admin/audit', sign: 'td code' },

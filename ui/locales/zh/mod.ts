@@ -22,6 +22,7 @@ import { monitoring } from './monitoring.ts'
 import { patchBay } from './patch-bay.ts'
 import { keys } from './people/keys.ts'
 import { setup } from './people/setup.ts'
+import { sharing } from './people/sharing.ts'
 import { signIn } from './people/sign-in.ts'
 import { users } from './people/users.ts'
 import { plugins } from './plugins.ts'
@@ -62,6 +63,7 @@ export const templates: Record<string, string> = {
   ...servers,
   ...settings,
   ...setup,
+  ...sharing,
   ...signIn,
   ...usage,
   ...users,

@@ -2,13 +2,13 @@
 export const server: Readonly<Record<string, string>> = {
   Visibility: '可见性',
   Private: '私有',
-  'You and the administrators see and use it.': '只有您和管理员可见、可用。',
+  'You, the administrators, and those with whom you share it.': '您、管理员以及您与之共享的人。',
   'Everybody who is signed in may see its tools and call them, with your settings and secrets, which they do not see.':
     '所有登录用户都可以查看并调用其工具，使用您的设置和密钥，但看不到它们。',
   'Who may use it': '谁可以使用',
   Others: '其他人',
   'everybody signed in': '所有登录用户',
-  'nobody, but for the members of public groups that hold it': '无，除非包含它的分组是公开的',
+  'those with whom it, or a group of yours that holds it, is shared': '与之共享它（或包含它的您的分组）的人',
   'In groups': '所在分组',
   none: '无',
   Address: '地址',
@@ -181,8 +181,6 @@ export const server: Readonly<Record<string, string>> = {
   Metrics: '指标',
   Access: '访问',
   'Parts of {name}': '{name} 的各部分',
-  'This server belongs to {owner}. You can use it; only its owner changes it.':
-    '此服务器属于 {owner}。您可以使用，但只有所有者能修改。',
   'This server is in the settings file. Change it there: the hub applies edits of the file by itself.':
     '此服务器定义在设置文件中。请在文件中修改，Hub 会自动采用。',
   'Reviewed. {name} may be started now.': '已审核。{name} 现在可以启动。',

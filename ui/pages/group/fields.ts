@@ -10,10 +10,11 @@ export function fields(
   draft: Draft,
   group: GroupRecord | undefined,
   error: ApiError | undefined,
-  mayEdit: boolean,
+  may: { readonly edit: boolean; readonly publish: boolean },
   change: (changes: Partial<Draft>) => void,
 ): TemplateResult {
   const text = (event: Event): string => (event.target as HTMLInputElement).value
+  const mayEdit = may.edit
   const wrong = error?.fields.find(({ pointer }) => pointer.endsWith('/name'))
   const visibility = error?.fields.find(({ pointer }) => pointer.endsWith('/visibility'))
   const path = group ? new URL(group.endpoint).pathname : `/mcp/${draft.name || '…'}`
@@ -22,8 +23,8 @@ export function fields(
     <div class="field"><label for="g-description">${t('Description')} <span class="o">${t('optional')}</span></label><input id="g-description" class="in" ?disabled=${!mayEdit} .value=${draft.description} @input=${(event: Event) => change({ description: text(event) })}></div>
     <div class="field"><label for="g-naming">${t('Names of tools')}</label><select id="g-naming" class="in" ?disabled=${!mayEdit} @change=${(event: Event) => change({ naming: text(event) as Draft['naming'] })}>
       <option value="auto" ?selected=${draft.naming === 'auto'}>${t('Prefix only where names clash')}</option><option value="prefixed" ?selected=${draft.naming === 'prefixed'}>${t('Always prefix')}</option></select></div>
-    <div class="field"><label for="g-visibility">${t('Who may use it')}</label><select id="g-visibility" class="in" ?disabled=${!mayEdit} @change=${(event: Event) => change({ visibility: text(event) as Draft['visibility'] })}>
-      <option value="private" ?selected=${draft.visibility === 'private'}>${t('Only you')}</option><option value="public" ?selected=${draft.visibility === 'public'}>${t('Everybody on this hub')}</option></select>
+    <div class="field"><label for="g-visibility">${t('Who may use it')}</label><select id="g-visibility" class="in" ?disabled=${!may.publish} @change=${(event: Event) => change({ visibility: text(event) as Draft['visibility'] })}>
+      <option value="private" ?selected=${draft.visibility === 'private'}>${t('Only those it is shared with')}</option><option value="public" ?selected=${draft.visibility === 'public'}>${t('Everybody on this hub')}</option></select>
       ${visibility ? html`<p class="hint bad">${fieldText(visibility)}</p>` : draft.visibility === 'public' ? html`<p class="hint">${t('Others reach only those of its servers that are public too.')}</p>` : nothing}</div>${tagsField(draft, error, mayEdit, change)}</div>${instructionsField(draft, error, mayEdit, change)}</div></section>`
 }
 

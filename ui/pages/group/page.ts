@@ -3,6 +3,7 @@ import { api, segment } from '../../api/client.ts'
 import type { Connections } from '../../api/connections.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
 import { readAll } from '../../api/servers.ts'
+import { hasRole, type Shared } from '../../api/sharing.ts'
 import { type GroupRecord, type GroupSelector, refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
@@ -11,6 +12,8 @@ import { session } from '../../app/session.ts'
 import { confirmed } from '../../components/confirm.ts'
 import { logLink } from '../../components/log-link.ts'
 import { PbPage } from '../../components/page.ts'
+import { ownerNote } from '../../components/roles.ts'
+import { sharedNote } from '../../components/shared-note.ts'
 import { errorState, errorText, show } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
@@ -18,10 +21,13 @@ import { plural, t } from '../../text/t.ts'
 import { conflictCard } from './conflict.ts'
 import { bodyOf, type Draft, draftOf, EMPTY, newMember } from './draft.ts'
 import { fields } from './fields.ts'
+import { missedMembers } from './missed.ts'
 import { type Preview, previewCard, wholePreview } from './preview.ts'
 import { selectorCard } from './selector.ts'
+import '../../components/sharing.ts'
 import './connect.ts'
 import './members.ts'
+import './view-as.ts'
 
 /** Pause in typing before the preview is requested, in milliseconds. */
 const REST_MS = 300
@@ -70,7 +76,7 @@ class PbPageGroup extends PbPage {
       return { group, servers, saved }
     },
     key: () => this.params.ref ?? 'new',
-    topics: ['servers'],
+    topics: ['servers', 'shares'],
     pauseMs: 2000,
   })
   readonly #links = new Resource<Connections>(this, {
@@ -95,7 +101,13 @@ class PbPageGroup extends PbPage {
 
   get #mayEdit(): boolean {
     const group = this.#group
-    return group === undefined || session.isAdmin || group.owner === session.user?.name
+    return group === undefined || hasRole(group, 'change')
+  }
+
+  /** True for its owner and administrators. */
+  get #isOwners(): boolean {
+    const group = this.#group
+    return group === undefined || hasRole(group, 'owner')
   }
 
   override crumbs() {
@@ -108,7 +120,7 @@ class PbPageGroup extends PbPage {
   override headNote() {
     const group = this.#group
     if (!group) return nothing
-    if (!this.#mayEdit) return html`<span class="tag">${t('of {owner}, read-only', { owner: group.owner })}</span>`
+    if (!this.#mayEdit) return html`<span class="tag">${ownerNote(group, session.user?.name)}</span>`
     if (this.draft) return html`<span class="st warn">${icon('pencil')}${t('Not saved')}</span>`
     return html`<span class="q s">${t('Saved')} <pb-time .at=${String(group.updatedAt)}></pb-time></span>`
   }
@@ -118,7 +130,7 @@ class PbPageGroup extends PbPage {
     if (!this.#data.data) return nothing
     const save = html`<button type="button" class="btn pri" ?disabled=${this.saving || !live.reachable || (group !== undefined && this.draft === undefined)} @click=${this.#save}>${this.saving ? t('Saving') : group ? t('Save') : t('Make group')}</button>`
     return html`${group ? html`<button type="button" class="btn ${this.#mayEdit ? '' : 'pri'}" @click=${() => this.setView({ connect: 'claude-desktop' }, { push: true })}>${icon('plug')}${t('Connect a client')}</button>` : nothing}${
-      group && this.#mayEdit
+      group && this.#isOwners
         ? html`<button type="button" class="btn ghost ico" aria-label=${t('Delete group')} title=${t('Delete group')} ?disabled=${!live.reachable} @click=${() => this.#remove(group)}>${icon('trash-2')}</button>`
         : nothing
     }${this.#mayEdit ? save : nothing}`
@@ -130,13 +142,34 @@ class PbPageGroup extends PbPage {
 
   #editor({ group, servers, saved }: Loaded): TemplateResult {
     const draft = this.#draft
-    const shown = this.draft ? this.preview : saved
+    const shown = this.draft ? (this.preview ?? saved) : saved
     const change = (changes: Partial<Draft>): void => this.#change({ ...draft, ...changes })
-    return html`${this.error ? errorState(this.error) : nothing}${this.conflict ? conflictCard(this.conflict, this.refusal, draft, this.#takeTheirs, () => void this.#keepMine()) : nothing}
-      <div class="geg"><div class="stack">${fields(draft, group, this.error, this.#mayEdit, change)}
-      <pb-group-members .draft=${draft} .servers=${servers} .disabled=${!this.#mayEdit} @pb-change=${(event: CustomEvent<Partial<Draft>>) => change(event.detail)}></pb-group-members>${selectorCard(draft, this.error, this.#mayEdit, change)}</div>
-      <aside class="stack" aria-label=${t('What a client will see')}>${shown instanceof Error ? errorState(shown) : shown ? previewCard(shown, this.draft ? saved : undefined, this.#clients(group)) : nothing}${group ? addresses(group) : nothing}</aside></div>
+    return html`${group ? this.#notes(group, servers) : nothing}${this.error ? errorState(this.error) : nothing}${this.conflict ? conflictCard(this.conflict, this.refusal, draft, this.#takeTheirs, () => void this.#keepMine()) : nothing}
+      <div class="geg"><div class="stack">${fields(draft, group, this.error, { edit: this.#mayEdit, publish: this.#isOwners }, change)}
+      <pb-group-members .draft=${draft} .servers=${servers} .disabled=${!this.#mayEdit} @pb-change=${(event: CustomEvent<Partial<Draft>>) => change(event.detail)}></pb-group-members>${selectorCard(draft, this.error, this.#mayEdit, change)}${group ? this.#sharing(group) : nothing}</div>
+      <aside class="stack" aria-label=${t('What a client will see')}>${this.#asOther(group) ?? this.#view(group, shown, saved)}${group ? addresses(group) : nothing}</aside></div>
       ${group ? html`<pb-connect .group=${group} .client=${this.view('connect')} @pb-close=${() => this.setView({ connect: undefined })} @pb-client=${(event: CustomEvent<string>) => this.setView({ connect: event.detail })}></pb-connect>` : nothing}`
+  }
+
+  #notes(group: GroupRecord, servers: readonly ServerRecord[]): unknown {
+    return html`${sharedNote(thingOf(group), group.role, group.visibility)}${missedMembers(group, servers, () => void this.#data.reload())}`
+  }
+
+  #sharing(group: GroupRecord): unknown {
+    if (!this.#isOwners) return nothing
+    return html`<pb-sharing .thing=${thingOf(group)} @pb-shared=${() => void this.#data.reload()} @pb-view-as=${({ detail }: CustomEvent<string>) => this.setView({ as: detail }, { push: true })}></pb-sharing>`
+  }
+
+  /** The view of another user, if the address names one. */
+  #asOther(group: GroupRecord | undefined): unknown {
+    const as = this.view('as')
+    if (!group || !as || !this.#isOwners) return undefined
+    return html`<pb-view-as .group=${refOf(group)} .person=${as} @pb-close=${() => this.setView({ as: undefined })}></pb-view-as>`
+  }
+
+  #view(group: GroupRecord | undefined, shown: Preview | ApiError | undefined, saved: Preview | undefined): unknown {
+    if (shown instanceof Error) return errorState(shown)
+    return shown ? previewCard(shown, this.draft ? saved : undefined, this.#clients(group)) : nothing
   }
 
   #clients(group: GroupRecord | undefined): number {
@@ -160,6 +193,8 @@ class PbPageGroup extends PbPage {
 
   /** Requests the view of a client; that does not need a name. */
   async #ask(draft: Draft): Promise<void> {
+    // Only the owner and administrators get previews in the owner's rights.
+    if (!this.#isOwners) return
     const body = bodyOf({ ...draft, name: draft.name || 'preview' }, this.#foreignOwner)
     const preview = await wholePreview(query => api.post('/api/groups/preview', { body, query })).catch(asApiError)
     if (this.draft === draft) this.preview = preview
@@ -255,6 +290,11 @@ class PbPageGroup extends PbPage {
   }
 }
 customElements.define('pb-page-group', PbPageGroup)
+
+/** The group as its shares have it. */
+function thingOf(group: GroupRecord): Shared {
+  return { kind: 'group', ref: refOf(group), name: group.name, owner: group.owner }
+}
 
 /** The servers of a list of names, as links to a new group have them; own ones go before those of others. */
 function wanted(servers: readonly ServerRecord[], names: string | undefined): readonly ServerRecord[] {

@@ -43,9 +43,14 @@ const WINDOW_TOKENS = 128_000
 const COSTLY = 0.25
 
 /** Preview of the client's view; `saved`: the present view. */
-export function previewCard(preview: Preview, saved: Preview | undefined, clients: number): TemplateResult {
+export function previewCard(
+  preview: Preview,
+  saved: Preview | undefined,
+  clients: number,
+  title: string = t('A client will see'),
+): TemplateResult {
   const { counts, tokens, warnings } = preview
-  return html`<section class="card pv"><div class="ch line"><h2>${t('A client will see')}</h2><span class="r"><span class="tag acc">${plural(counts.tools, '{n} tool', '{n} tools')}</span></span></div>
+  return html`<section class="card pv"><div class="ch line"><h2>${title}</h2><span class="r"><span class="tag acc">${plural(counts.tools, '{n} tool', '{n} tools')}</span></span></div>
     <div class="cb stack padt">${cost(tokens)}<p class="s q mt0">${plural(counts.prompts, '{n} prompt', '{n} prompts')}, ${plural(counts.resources, '{n} resource', '{n} resources')}</p>${clashes(preview)}${warnings
       .filter(({ code }) => code !== 'names_collide')
       .map(

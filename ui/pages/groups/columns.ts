@@ -6,6 +6,7 @@ import { session } from '../../app/session.ts'
 import { warningText } from '../../components/group-warning.ts'
 import { type Jack, jackField } from '../../components/patch-bay/jacks.ts'
 import type { Bay } from '../../components/patch-bay/model.ts'
+import { ownerNote } from '../../components/roles.ts'
 import type { Column } from '../../components/table.ts'
 import { tagsOf } from '../../components/tags.ts'
 import { formatCount, formatNumber, UNKNOWN } from '../../text/format.ts'
@@ -81,8 +82,8 @@ export function groupColumns(): Column<GroupRow>[] {
 }
 
 function nameCell({ group }: GroupRow): TemplateResult {
-  const foreign = group.owner !== session.user?.name
-  return html`<a class="nm" href=${href(groupPath(group))}>${group.name}</a>${foreign ? html` <span class="tag">${group.owner}</span>` : nothing}${tagsOf(group.tags)}${group.description ? html`<span class="cellsub">${group.description}</span>` : nothing}`
+  const owner = ownerNote(group, session.user?.name)
+  return html`<a class="nm" href=${href(groupPath(group))}>${group.name}</a>${owner === undefined ? nothing : html` <span class="tag">${owner}</span>`}${tagsOf(group.tags)}${group.description ? html`<span class="cellsub">${group.description}</span>` : nothing}`
 }
 
 function endpointCell({ endpoint, name }: GroupRecord): TemplateResult {

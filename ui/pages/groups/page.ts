@@ -5,10 +5,11 @@ import { readAll } from '../../api/servers.ts'
 import { type GroupRecord, refOf } from '../../api/types.ts'
 import { Resource } from '../../app/resource.ts'
 import { href, router } from '../../app/router.ts'
-import { scopeOf } from '../../app/scope.ts'
+import { listScopeOf, scopeOf } from '../../app/scope.ts'
 import { groupOnlineButton, onlySample } from '../../components/group-online.ts'
 import { PbPage } from '../../components/page.ts'
 import { bayOf } from '../../components/patch-bay/model.ts'
+import { nothingShared, sharedFilter } from '../../components/shared-filter.ts'
 import { emptyState, show } from '../../components/states.ts'
 import type { Sort } from '../../components/table.ts'
 import { hasTag, tagFilter } from '../../components/tags.ts'
@@ -21,9 +22,9 @@ import '../../components/table.ts'
 /** Groups as a list, or as the patch bay (`?view=bay`). */
 class PbPageGroups extends PbPage {
   readonly #groups = new Resource<readonly GroupRecord[]>(this, {
-    read: signal => readAll('/api/groups', { scope: scopeOf(this.query) }, signal),
-    key: () => scopeOf(this.query),
-    topics: ['servers'],
+    read: signal => readAll('/api/groups', { scope: listScopeOf(this.query) }, signal),
+    key: () => listScopeOf(this.query),
+    topics: ['servers', 'shares'],
     pauseMs: 2000,
   })
   readonly #links = new Resource<Connections>(this, {
@@ -80,7 +81,7 @@ class PbPageGroups extends PbPage {
     const shown = groups.filter(group => hasTag(group, this.view('tag')))
     const rows: GroupRow[] = shown.map(group => ({ group, bay, links: this.#links.data }))
     const [by = 'name', direction] = (this.view('sort') ?? 'name').split(':')
-    return html`${onlySample(groups) && this.view('scope') === undefined ? this.#offer() : nothing}${tagFilter(groups, this.view('tag'), tag => this.setView({ tag }))}<pb-table kind="tgroups" .label=${t('Groups')} .rows=${rows} .columns=${groupColumns()} .keyOf=${({ group }: GroupRow) => group.id} .nameOf=${({ group }: GroupRow) => group.name} .sort=${{ by, down: direction === 'down' }}
+    return html`<div class="filters">${this.#shared()}${tagFilter(groups, this.view('tag'), tag => this.setView({ tag }))}</div>${onlySample(groups) && this.view('scope') === undefined ? this.#offer() : nothing}<pb-table kind="tgroups" .label=${t('Groups')} .rows=${rows} .columns=${groupColumns()} .keyOf=${({ group }: GroupRow) => group.id} .nameOf=${({ group }: GroupRow) => group.name} .sort=${{ by, down: direction === 'down' }}
       .foot=${html`<span>${plural(shown.length, '{n} group', '{n} groups')}</span><span class="push wide">${t('Tokens are what a client reads when it lists the tools')}</span>`}
       @pb-sort=${(event: CustomEvent<Sort>) => this.setView({ sort: `${event.detail.by}${event.detail.down ? ':down' : ''}` })}
       @pb-open=${(event: CustomEvent<GroupRow>) => void router.go(`/groups/${encodeURIComponent(refOf(event.detail.group))}`)}></pb-table>`
@@ -91,7 +92,12 @@ class PbPageGroups extends PbPage {
     return html`<div class="callout">${icon('cable')}<div class="row wrap grow"><p>${t('This group came with the sample server. One of your own servers takes a click.')}</p><span class="push">${groupOnlineButton()}</span></div></div>`
   }
 
+  #shared(): TemplateResult {
+    return sharedFilter(listScopeOf(this.query), scope => this.setView({ scope }))
+  }
+
   #nothing(): TemplateResult {
+    if (listScopeOf(this.query) === 'shared') return nothingShared(this.#shared())
     return emptyState({
       icon: 'cable',
       title: t('No groups yet'),

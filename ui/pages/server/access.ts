@@ -2,6 +2,7 @@ import { html, nothing } from 'lit'
 import { api, type Page } from '../../api/client.ts'
 import { asApiError } from '../../api/problem.ts'
 import { refOf, serverPath } from '../../api/servers.ts'
+import type { Shared } from '../../api/sharing.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
@@ -17,6 +18,7 @@ import { t } from '../../text/t.ts'
 import { groupsWith } from '../servers/bulk.ts'
 import { factCard } from './facts.ts'
 import '../../components/copy.ts'
+import '../../components/sharing.ts'
 
 /** Access to a server, and its owner. */
 export class PbServerAccess extends PbElement {
@@ -41,13 +43,14 @@ export class PbServerAccess extends PbElement {
     const isPublic = server.visibility === 'public'
     const address = `${location.origin}${document.documentElement.dataset.base ?? ''}/mcp/@${encodeURIComponent(server.owner)}/${encodeURIComponent(server.name)}`
     const using = groupsWith([server], this.groups)
-    return html`<div class="grid2 even"><section class="card"><div class="ch"><h2>${t('Visibility')}</h2></div><div class="cb stack"><fieldset class="field plain"><legend class="vh">${t('Visibility')}</legend>
-        ${this.#choice('private', t('Private'), t('You and the administrators see and use it.'))}${this.#choice('public', t('Public'), t('Everybody who is signed in may see its tools and call them, with your settings and secrets, which they do not see.'))}</fieldset></div></section>
+    const thing: Shared = { kind: 'server', ref: refOf(server), name: server.name, owner: server.owner }
+    return html`<pb-sharing .thing=${thing}></pb-sharing><div class="grid2 even"><section class="card"><div class="ch"><h2>${t('Visibility')}</h2></div><div class="cb stack"><fieldset class="field plain"><legend class="vh">${t('Visibility')}</legend>
+        ${this.#choice('private', t('Private'), t('You, the administrators, and those with whom you share it.'))}${this.#choice('public', t('Public'), t('Everybody who is signed in may see its tools and call them, with your settings and secrets, which they do not see.'))}</fieldset></div></section>
       ${factCard(t('Who may use it'), [
         [t('Owner'), html`<b class="med">${server.owner}</b>`],
         [
           t('Others'),
-          isPublic ? t('everybody signed in') : t('nobody, but for the members of public groups that hold it'),
+          isPublic ? t('everybody signed in') : t('those with whom it, or a group of yours that holds it, is shared'),
         ],
         [
           t('In groups'),

@@ -1,7 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import { quotedWords } from '../../../core/domain/text/quoted-words.ts'
 import { visibleName } from '../../../core/domain/text/visible-text.ts'
-import { refOf, type ServerHealthRecord } from '../../api/servers.ts'
+import { isEditable, refOf, type ServerHealthRecord } from '../../api/servers.ts'
+import { hasRole } from '../../api/sharing.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { href } from '../../app/router.ts'
 import { hubWords, serverWarning } from '../../components/hub-words.ts'
@@ -151,7 +152,9 @@ export function configurationCard(server: ServerRecord): TemplateResult {
       [t('Visibility'), server.visibility === 'public' ? t('Public: everybody signed in may use it') : t('Private')],
       [t('Changed'), server.updatedAt === undefined ? undefined : html`<pb-time .at=${server.updatedAt}></pb-time>`],
     ],
-    html`<a href=${tabOf(server, 'settings')}>${server.origin === 'file' ? t('Read') : t('Edit')}</a>`,
+    isEditable(server)
+      ? html`<a href=${tabOf(server, 'settings')}>${server.origin === 'file' ? t('Read') : t('Edit')}</a>`
+      : undefined,
   )
 }
 
@@ -172,7 +175,7 @@ export function useCard(server: ServerRecord, groups: readonly GroupRecord[]): T
   const passed = (server.passthroughHeaders as readonly string[] | undefined) ?? []
   const tools = server.status.counts.tools
   return factCard(t('Authorization and use'), [
-    [t('Applies'), server.id === undefined ? undefined : authorizationOf(server)],
+    [t('Applies'), hasRole(server, 'owner') ? authorizationOf(server) : undefined],
     [
       t('Passed on'),
       passed.length === 0

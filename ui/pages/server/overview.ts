@@ -1,6 +1,7 @@
 import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
 import { isEditable, readHealth, refOf } from '../../api/servers.ts'
+import { hasRole } from '../../api/sharing.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { Resource } from '../../app/resource.ts'
 import { causeOf } from '../../components/cause.ts'
@@ -38,14 +39,14 @@ export class PbServerOverview extends PbElement {
   /** Moves every second, for what counts down. */
   declare now: number
   readonly #health = new Resource(this, {
-    key: () => (isEditable(this.server) ? refOf(this.server) : undefined),
+    key: () => (hasRole(this.server, 'see') ? refOf(this.server) : undefined),
     read: signal => readHealth(refOf(this.server), signal),
     topics: ['servers'],
     apply: ({ data }) => (data.serverId === this.server.id ? 'stale' : 'same'),
     everyMs: 30_000,
   })
   readonly #metrics = new Resource<Metrics>(this, {
-    key: () => (isEditable(this.server) ? refOf(this.server) : undefined),
+    key: () => (hasRole(this.server, 'see') ? refOf(this.server) : undefined),
     read: signal =>
       api.get<Metrics>('/api/monitoring/metrics', {
         query: { server: refOf(this.server), range: '1h', step: '150s' },
@@ -56,10 +57,10 @@ export class PbServerOverview extends PbElement {
 
   override render(): unknown {
     const { server } = this
-    const mine = isEditable(server)
-    return html`${this.#fault()}${mine ? html`<pb-right-form .server=${server}></pb-right-form>` : nothing}${mine ? this.#band() : nothing}${mine ? this.#figures() : nothing}
-      <div class="grid2 even">${mine ? processCard(server, this.#health.data) : nothing}${protocolCard(server)}${
-        mine ? configurationCard(server) : nothing
+    const sees = hasRole(server, 'see')
+    return html`${this.#fault()}${isEditable(server) ? html`<pb-right-form .server=${server}></pb-right-form>` : nothing}${sees ? this.#band() : nothing}${sees ? this.#figures() : nothing}
+      <div class="grid2 even">${sees ? processCard(server, this.#health.data) : nothing}${protocolCard(server)}${
+        sees ? configurationCard(server) : nothing
       }${useCard(server, this.groups)}</div>`
   }
 

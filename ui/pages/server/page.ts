@@ -2,21 +2,23 @@ import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
 import { asApiError } from '../../api/problem.ts'
 import { connectPath, controlServer, isEditable, refOf, type ServerVerb, serverPath } from '../../api/servers.ts'
-import type { GroupRecord, ServerRecord } from '../../api/types.ts'
+import { hasRole, type Shared } from '../../api/sharing.ts'
+import type { GroupRecord, ServerRecord, ThingRole } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { pluginPages } from '../../app/plugin-pages.ts'
 import { Resource } from '../../app/resource.ts'
 import { href, router } from '../../app/router.ts'
 import { endsBySignIn } from '../../components/cause.ts'
-import { menu } from '../../components/menu.ts'
+import { type MenuItem, menu } from '../../components/menu.ts'
 import { PbPage, tabs } from '../../components/page.ts'
+import { sharedNote } from '../../components/shared-note.ts'
 import { errorText, show, skeleton } from '../../components/states.ts'
 import { attemptText, isResting, serverState } from '../../components/status.ts'
 import { toast } from '../../components/toast.ts'
 import { formatSpan } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
-import { deleteServers } from '../servers/bulk.ts'
+import { deleteItem, deleteServers } from '../servers/bulk.ts'
 import { readGroups } from '../servers/data.ts'
 import './access.ts'
 import './logs.ts'
@@ -27,8 +29,13 @@ import './settings.ts'
 import './tools.ts'
 
 type Tab = 'overview' | 'tools' | 'prompts' | 'resources' | 'logs' | 'metrics' | 'settings' | 'access'
-/** Tabs for users who only see a public server of another user. */
-const PUBLIC_TABS: ReadonlySet<string> = new Set(['overview', 'tools', 'prompts', 'resources'])
+/** The smallest role for each tab; those without an entry are for every reader. */
+const TAB_ROLES: Readonly<Record<string, ThingRole>> = {
+  logs: 'see',
+  metrics: 'see',
+  settings: 'change',
+  access: 'owner',
+}
 
 /** One server: its state, lists, records and settings. */
 class PbPageServer extends PbPage {
@@ -40,8 +47,9 @@ class PbPageServer extends PbPage {
   readonly #server = new Resource<ServerRecord>(this, {
     key: () => this.params.ref,
     read: signal => api.get<ServerRecord>(serverPath(this.params.ref ?? ''), { signal }),
-    topics: ['servers'],
+    topics: ['servers', 'shares'],
     apply: ({ event, data }, server) => {
+      if (event === 'share.changed') return data.kind === 'server' && data.ref === refOf(server) ? 'stale' : 'same'
       if (!/^(server|connection|catalog|tool)\./.test(event)) return 'same'
       return data.serverId === server.id || server.id === undefined ? 'stale' : 'same'
     },
@@ -105,14 +113,12 @@ class PbPageServer extends PbPage {
       { label: again, icon: 'rotate-cw', disabled: isOff || !runs, action: act('restart') },
       { label: t('Refresh its lists'), icon: 'list-restart', disabled: isOff || !runs, action: act('refresh') },
       { label: t('Settings'), icon: 'settings-2', action: () => this.#open('settings') },
-      ...ruleItems(server),
-      {
-        label: t('Delete server'),
-        icon: 'trash-2',
-        danger: true,
-        disabled: isOff,
-        action: () => void this.#remove(server),
-      },
+      ...ownerItems(
+        server,
+        () => this.#open('access'),
+        isOff,
+        () => void this.#remove(server),
+      ),
     ])}`
   }
 
@@ -147,7 +153,7 @@ class PbPageServer extends PbPage {
       { id: 'settings', label: t('Settings') },
       { id: 'access', label: t('Access') },
     ]
-    return isEditable(server) ? all : all.filter(({ id }) => PUBLIC_TABS.has(id))
+    return all.filter(({ id }) => hasRole(server, TAB_ROLES[id] ?? 'use'))
   }
 
   #tabs(server: ServerRecord, tab: Tab): unknown {
@@ -166,15 +172,11 @@ class PbPageServer extends PbPage {
   /** Notes on every tab: the owner, the origin, and a pending review. */
   #notes(server: ServerRecord): unknown {
     const review = server.review as { readonly required?: boolean; readonly hash: string } | undefined
-    return html`${
-      isEditable(server)
-        ? nothing
-        : html`<div class="callout">${icon('eye')}<p>${t('This server belongs to {owner}. You can use it; only its owner changes it.', { owner: server.owner })}</p></div>`
-    }${
+    return html`${sharedNote(thingOf(server), server.role, server.visibility)}${
       server.origin === 'file'
         ? html`<div class="callout">${icon('file-text')}<p>${t('This server is in the settings file. Change it there: the hub applies edits of the file by itself.')}</p></div>`
         : nothing
-    }${review ? this.#review(server, review) : nothing}`
+    }${review && isEditable(server) ? this.#review(server, review) : nothing}`
   }
 
   #review(
@@ -246,6 +248,21 @@ class PbPageServer extends PbPage {
   }
 }
 customElements.define('pb-page-server', PbPageServer)
+
+/** The server as its shares have it. */
+function thingOf(server: ServerRecord): Shared {
+  return { kind: 'server', ref: refOf(server), name: server.name, owner: server.owner }
+}
+
+/** Entries of the menu for its owner and administrators. */
+function ownerItems(server: ServerRecord, share: () => void, isOff: boolean, remove: () => void): readonly MenuItem[] {
+  if (!hasRole(server, 'owner')) return []
+  return [
+    { label: t('Share'), icon: 'users-round', action: share },
+    ...ruleItems(server),
+    ...deleteItem(server, isOff, remove),
+  ]
+}
 
 /** The way to a rule about the content of its calls; nothing while the plugin for them is off. */
 function ruleItems(server: ServerRecord) {

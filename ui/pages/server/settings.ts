@@ -2,6 +2,7 @@ import { html, nothing, type PropertyValues } from 'lit'
 import { api } from '../../api/client.ts'
 import { type ApiError, asApiError, type FieldProblem } from '../../api/problem.ts'
 import { refOf, serverPath } from '../../api/servers.ts'
+import { hasRole } from '../../api/sharing.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
@@ -162,6 +163,7 @@ export class PbServerSettings extends PbElement {
   }
 
   #danger(): unknown {
+    if (!hasRole(this.server, 'owner')) return nothing
     const losing = groupsWith([this.server], this.groups)
     const remove = (): void => void this.dispatchEvent(new CustomEvent('pb-delete', { bubbles: true }))
     return html`<section class="card pad row wrap"><div class="grow"><h2 class="sech">${t('Delete this server')}</h2><p class="s q">${

@@ -2,8 +2,10 @@ import { html, nothing, type TemplateResult } from 'lit'
 import { api, segment } from '../../api/client.ts'
 import { asApiError } from '../../api/problem.ts'
 import { controlServer, isEditable, refOf, type ServerVerb, serverPath } from '../../api/servers.ts'
+import { hasRole } from '../../api/sharing.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { confirmed } from '../../components/confirm.ts'
+import type { MenuItem } from '../../components/menu.ts'
 import { errorText } from '../../components/states.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
@@ -36,7 +38,7 @@ export function bulkBar(chosen: readonly ServerRecord[], total: number, actions:
       'trash-2',
       t('Delete'),
       actions.remove,
-      none,
+      actions.disabled || !chosen.some(server => hasRole(server, 'owner')),
       'bad',
     )}<span class="push row">${others.length === 0 ? nothing : html`<span class="q xs">${leftOut(others, chosen.length)}</span>`}<button type="button"
       class="btn ghost sm" @click=${actions.clear}>${t('Clear')}</button></span></div>`
@@ -118,7 +120,7 @@ export async function deleteServers(
   servers: readonly ServerRecord[],
   groups: readonly GroupRecord[],
 ): Promise<boolean> {
-  const mine = servers.filter(isEditable)
+  const mine = servers.filter(server => hasRole(server, 'owner'))
   const [only] = mine
   if (!only) return false
   const isOne = mine.length === 1
@@ -135,6 +137,13 @@ export async function deleteServers(
     n => plural(n, '{n} server deleted.', '{n} servers deleted.'),
   )
   return true
+}
+
+/** The menu's way to delete a server, for its owner and administrators. */
+export function deleteItem(server: ServerRecord, disabled: boolean, action: () => void): readonly MenuItem[] {
+  return hasRole(server, 'owner')
+    ? [{ label: t('Delete server'), icon: 'trash-2', danger: true, disabled, action }]
+    : []
 }
 
 /** Losses beside the servers: their secrets, and members of groups with the clients that use them. */

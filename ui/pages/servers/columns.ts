@@ -1,11 +1,12 @@
 import { html, nothing } from 'lit'
-import { refOf, type ServerHealthRecord } from '../../api/servers.ts'
+import { isEditable, refOf, type ServerHealthRecord } from '../../api/servers.ts'
 import type { ServerRecord } from '../../api/types.ts'
 import { href } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
 import { causeOf } from '../../components/cause.ts'
 import { checksBar } from '../../components/checks-bar.ts'
 import type { MenuItem } from '../../components/menu.ts'
+import { ownerNote } from '../../components/roles.ts'
 import { isResting, serverState, transportMark } from '../../components/status.ts'
 import type { Column } from '../../components/table.ts'
 import { tagsOf } from '../../components/tags.ts'
@@ -61,9 +62,9 @@ export function serverColumns(actions: RowActions): readonly Column<ServerRecord
 
 function nameCell(server: ServerRecord): unknown {
   const error = lastError(server)
-  const isMine = server.owner === session.user?.name
+  const owner = ownerNote(server, session.user?.name)
   return html`<span class="row"><a class="nm" href=${href(`/servers/${encodeURIComponent(refOf(server))}`)}>${server.name}</a>${
-    isMine ? nothing : html`<span class="f xs">${server.owner}</span>`
+    owner === undefined ? nothing : html`<span class="f xs">${owner}</span>`
   }${server.visibility === 'public' ? html`<span class="tag line">${t('Public')}</span>` : nothing}${
     server.origin === 'file' ? html`<span class="tag line">${t('Settings file')}</span>` : nothing
   }${tagsOf(server.tags)}</span>${error === undefined ? nothing : html`<span class="cellsub mono" title=${error}>${error}</span>`}`
@@ -95,7 +96,7 @@ function p95Cell({ status }: ServerRecord): unknown {
 }
 
 function switchCell(server: ServerRecord, actions: RowActions): unknown {
-  if (server.enabled === undefined) return html`<span class="vh">${t('not yours to switch')}</span>`
+  if (!isEditable(server)) return html`<span class="vh">${t('not yours to switch')}</span>`
   const refusal = actions.refusal(server)
   return html`<input type="checkbox" role="switch" class="sw" aria-label=${t('Run {name}', { name: server.name })} title=${refusal ?? nothing}
     .checked=${actions.isOn(server)} ?disabled=${refusal !== undefined || actions.isPending(server)} @change=${() => actions.toggle(server)}>`

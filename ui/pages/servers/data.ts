@@ -53,6 +53,7 @@ export class ServerChanges {
   }
 
   apply(event: LiveEvent, servers: readonly ServerRecord[]): readonly ServerRecord[] | 'same' | 'stale' {
+    if (event.event === 'share.changed') return event.data.kind === 'server' ? 'stale' : 'same'
     const { serverId } = event.data as { serverId?: string }
     if (event.event === 'server.removed') return servers.filter(({ id }) => id !== serverId)
     if (event.event === 'server.created') return 'stale'

@@ -22,6 +22,8 @@ export interface FilterOptions {
   readonly counts: Readonly<Record<Condition, number>>
   readonly servers: readonly ServerRecord[]
   readonly groups: readonly GroupRecord[]
+  /** The filter of shared servers. */
+  readonly shared: unknown
   readonly open: boolean
   toggle(): void
   set(changes: Partial<Record<keyof ServersView, string | undefined>>): void
@@ -35,7 +37,7 @@ export function filterBar(options: FilterOptions): TemplateResult {
   const narrowed = [view.transport, view.owner, view.group, view.tag].filter(value => value !== '').length
   return html`<div class="filters"><div class="wrapin">${icon('search', { class: 's14' })}<input class="in" type="search" data-search placeholder=${hint} aria-label=${hint}
       .value=${view.q} @input=${(event: InputEvent) => options.set({ q: (event.target as HTMLInputElement).value })}></div>
-    <span class="chips row wrap" role="group" aria-label=${t('State')}>${chip('', t('All'), total, options)}${CONDITIONS.map(one => chip(one, wordOf(one), counts[one], options))}</span>
+    <span class="chips row wrap" role="group" aria-label=${t('State')}>${chip('', t('All'), total, options)}${CONDITIONS.map(one => chip(one, wordOf(one), counts[one], options))}</span>${options.shared}
     <span class="push row"><button type="button" class="btn ghost" aria-expanded=${open ? 'true' : 'false'} @click=${options.toggle}>${icon('list-filter')}${t('Filter')}${
       narrowed === 0 ? nothing : html` <b>${narrowed}</b>`
     }</button></span></div>

@@ -6,17 +6,18 @@ import { live } from '../../app/live.ts'
 import { preferences } from '../../app/preferences.ts'
 import { Resource } from '../../app/resource.ts'
 import { href, router } from '../../app/router.ts'
-import { scopeOf } from '../../app/scope.ts'
+import { listScopeOf } from '../../app/scope.ts'
 import { session } from '../../app/session.ts'
 import { isTyping } from '../../app/typing.ts'
 import type { MenuItem } from '../../components/menu.ts'
 import { PbPage } from '../../components/page.ts'
+import { nothingShared, sharedFilter } from '../../components/shared-filter.ts'
 import { errorText, show, skeleton } from '../../components/states.ts'
 import type { Column, Sort } from '../../components/table.ts'
 import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
-import { addToGroup, bulkBar, controlEach, deleteServers } from './bulk.ts'
+import { addToGroup, bulkBar, controlEach, deleteItem, deleteServers } from './bulk.ts'
 import { type RowActions, serverColumns } from './columns.ts'
 import { readChecks, readGroups, readServers, ServerChanges, withFresh } from './data.ts'
 import { noHits, nothingYet } from './empty.ts'
@@ -47,10 +48,10 @@ class PbPageServers extends PbPage implements RowActions {
   readonly #wanted = new Map<string, boolean>()
   readonly #changes = new ServerChanges(ids => void this.#refresh(ids))
   readonly #servers = new Resource<readonly ServerRecord[]>(this, {
-    key: () => scopeOf(this.query),
+    key: () => listScopeOf(this.query),
     keep: true,
-    read: signal => readServers(scopeOf(this.query), signal),
-    topics: ['servers'],
+    read: signal => readServers(listScopeOf(this.query), signal),
+    topics: ['servers', 'shares'],
     apply: (event, servers) => this.#changes.apply(event, servers),
     pauseMs: 2000,
   })
@@ -58,7 +59,7 @@ class PbPageServers extends PbPage implements RowActions {
   readonly #checks = new Resource(this, {
     // The checks of all servers include one's own: a narrower scope needs no further ones.
     key: () => {
-      if (scopeOf(this.query) !== 'mine') this.#checksScope = 'all'
+      if (listScopeOf(this.query) !== 'mine') this.#checksScope = 'all'
       return this.#checksScope
     },
     keep: true,
@@ -144,13 +145,7 @@ class PbPageServers extends PbPage implements RowActions {
         action: () => this.toggle(server),
       },
       { label: t('Restart'), icon: 'rotate-cw', disabled: off, action: () => void this.#control(server, 'restart') },
-      {
-        label: t('Delete server'),
-        icon: 'trash-2',
-        danger: true,
-        disabled: off,
-        action: () => void this.#remove([server]),
-      },
+      ...deleteItem(server, off, () => void this.#remove([server])),
     ]
   }
 
@@ -158,7 +153,7 @@ class PbPageServers extends PbPage implements RowActions {
     super.willUpdate(changed)
     const view = this.#view()
     // Another view is sorted again: rows keep their place only while the list is the same.
-    const sortKey = JSON.stringify([this.view('sort'), view, scopeOf(this.query), this.#servers.outdated])
+    const sortKey = JSON.stringify([this.view('sort'), view, listScopeOf(this.query), this.#servers.outdated])
     if (sortKey !== this.#sortKey) {
       this.#sortKey = sortKey
       const text = this.view('sort')
@@ -201,7 +196,9 @@ class PbPageServers extends PbPage implements RowActions {
   }
 
   #list(servers: readonly ServerRecord[]): unknown {
-    if (servers.length === 0) return nothingYet(scopeOf(this.query) === 'mine')
+    const scope = listScopeOf(this.query)
+    const shared = sharedFilter(scope, next => this.setView({ scope: next }))
+    if (servers.length === 0) return scope === 'shared' ? nothingShared(shared) : nothingYet(scope === 'mine')
     const view = this.#view()
     const groups = this.#groups.data ?? []
     const group = groups.find(({ ref }) => ref === view.group)
@@ -213,6 +210,7 @@ class PbPageServers extends PbPage implements RowActions {
       counts: countConditions(fitting),
       servers,
       groups,
+      shared,
       open: this.filtersOpen,
       toggle: () => {
         this.filtersOpen = !this.filtersOpen
@@ -333,7 +331,7 @@ class PbPageServers extends PbPage implements RowActions {
   #toggleFocused(): void {
     const key = document.activeElement?.closest<HTMLElement>('tr[data-key]')?.dataset.key
     const server = this.#servers.data?.find(one => refOf(one) === key)
-    if (server && server.enabled !== undefined && this.refusal(server) === undefined && !this.isPending(server))
+    if (server && isEditable(server) && this.refusal(server) === undefined && !this.isPending(server))
       this.toggle(server)
   }
 }

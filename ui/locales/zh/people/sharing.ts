@@ -1,0 +1,68 @@
+/** Chinese texts of sharing and of teams, by their English. */
+export const sharing: Readonly<Record<string, string>> = {
+  Sharing: '共享',
+  'It is shared with nobody yet.': '尚未与任何人共享。',
+  'stated in the settings file': '在设置文件中规定',
+  'by {name}': '由 {name} 共享',
+  'Role of {name}': '{name} 的角色',
+  'End sharing with {name}': '结束与 {name} 的共享',
+  'Preview as {name}': '以 {name} 的身份预览',
+  'Share with': '共享给',
+  'a person': '个人',
+  'a team': '团队',
+  Share: '共享',
+  '{thing} is shared with {name}': '{thing} 已与 {name} 共享',
+  '{name} may {role} it now': '{name} 现在的角色：{role}',
+  'End sharing with {name}?': '结束与 {name} 的共享？',
+  'It acts at once: calls that are running end, and clients of {name} lose the tools.':
+    '立即生效：正在进行的调用会结束，{name} 的客户端将失去这些工具。',
+  'End sharing': '结束共享',
+  '{thing} is no longer shared with {name}': '{thing} 不再与 {name} 共享',
+  '{n} member': '{n} 名成员',
+  '{n} members': '{n} 名成员',
+  use: '使用',
+  see: '查看',
+  change: '修改',
+  'Lists its tools and calls them; its settings are not shown.': '可列出并调用其工具；不显示其设置。',
+  'Uses it, and reads its settings with secrets hidden, its faults and its figures.':
+    '可使用，并可查看其设置（机密已隐藏）、故障与数据。',
+  'Sees it, starts, stops and edits it; sharing and deleting are left to the owner.':
+    '可查看、启动、停止和编辑；共享与删除由所有者进行。',
+  'Shared with me': '与我共享',
+  'Nothing is shared with you': '没有与您共享的内容',
+  'What colleagues share with you, or with a team of yours, is listed here at once.':
+    '同事与您或您的团队共享的内容会立即显示在此处。',
+  'It belongs to {owner}, and everybody on this hub may use it.': '它属于 {owner}，此 Hub 上的所有人都可使用。',
+  'Shared with you by {owner}: {role}.': '由 {owner} 与您共享：{role}。',
+  'It belongs to {owner}, who lets you use it.': '它属于 {owner}，并允许您使用。',
+  'Leave {name}?': '离开 {name}？',
+  'Your clients lose its tools at once. Only {owner} can share it with you again.':
+    '您的客户端会立即失去其工具。只有 {owner} 能再次与您共享。',
+  '{name} is no longer shared with you': '{name} 不再与您共享',
+  'You have it by a team or as everybody has it: there is no share of your own to leave.':
+    '您是通过团队或与所有人一样获得它的：没有可离开的个人共享。',
+  Teams: '团队',
+  Team: '团队',
+  'New team': '新建团队',
+  'No teams yet': '还没有团队',
+  'What is shared with a team is shared with all its members, also with those who join later.':
+    '与团队共享的内容对其所有成员有效，包括以后加入的成员。',
+  Names: '名单',
+  Change: '更改',
+  'Team {name}': '团队 {name}',
+  'Filter names': '筛选名称',
+  'Make team': '创建团队',
+  'Delete team {name}?': '删除团队 {name}？',
+  'Delete team': '删除团队',
+  'Team {name} is deleted': '团队 {name} 已删除',
+  'What is shared with it is lost at once to {n} member, unless it is shared by name, too.':
+    '{n} 名成员会立即失去与该团队共享的内容，除非也按姓名共享。',
+  'What is shared with it is lost at once to {n} members, unless it is shared by name, too.':
+    '{n} 名成员会立即失去与该团队共享的内容，除非也按姓名共享。',
+  'As {name} sees this group.': '{name} 所见的此分组。',
+  'Back to your view': '返回您的视图',
+  'A client of {name} will see': '{name} 的客户端将看到',
+  'Open its access': '打开其访问设置',
+  'Share {server} with them': '与他们共享 {server}',
+  '{server} is shared with them, too': '{server} 也已与他们共享',
+}
