@@ -180,6 +180,7 @@ export const server: Readonly<Record<string, string>> = {
   Resources: '资源',
   Metrics: '指标',
   Access: '访问',
+  Rules: '规则',
   'Parts of {name}': '{name} 的各部分',
   'This server belongs to {owner}. You can use it; only its owner changes it.':
     '此服务器属于 {owner}。您可以使用，但只有所有者能修改。',
