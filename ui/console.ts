@@ -20,6 +20,7 @@ export type {
   MakePart,
   PartKit,
   Piece,
+  PieceSubject,
   PlaceDefinition,
   Provider,
   SignInParts,

@@ -1,6 +1,6 @@
 import type { MakePart } from 'patchbay/console'
 
-/** The page of calls that wait for a person. */
+/** The page of calls that wait for a person, and the rules of servers and groups. */
 export const approvals: MakePart = ({ t }) => ({
   plugin: 'approvals',
   places: [
@@ -14,4 +14,12 @@ export const approvals: MakePart = ({ t }) => ({
       load: () => import('./page.ts'),
     },
   ],
+  pieces: (['server-rules', 'group-rules'] as const).map(slot => ({
+    slot,
+    id: slot,
+    title: () => t('Approvals'),
+    page: 'approvals',
+    element: 'pb-approval-rules',
+    load: () => import('./rules.ts'),
+  })),
 })

@@ -1,10 +1,10 @@
 import { html, nothing } from 'lit'
 import { type Crumb, emptyState, formatNumber, PbPage, Resource, segments, session, show, t } from 'patchbay/console'
-import { type Quota, type UsageBy, type UsageSum, type UsedQuota, usageApi } from './api.ts'
+import { type UsageBy, type UsageSum, type UsedQuota, usageApi } from './api.ts'
+import { PARTS, partText } from './names.ts'
 
 /** Days that are summed. */
 const RANGE = '7d'
-const PARTS: readonly (keyof Quota)[] = ['perMinute', 'perDay', 'atOnce', 'resultTokensPerDay']
 
 /** Calls of the user by day, and the quotas that concern the user. */
 class PbPageUsage extends PbPage {
@@ -108,18 +108,5 @@ function ofText({ of, name = '', id = '' }: UsedQuota): string {
       return t('server {name}', { name })
     case 'tool':
       return t('tool {name}', { name })
-  }
-}
-
-function partText(part: keyof Quota): string {
-  switch (part) {
-    case 'perMinute':
-      return t('calls in a minute')
-    case 'perDay':
-      return t('calls in a day')
-    case 'atOnce':
-      return t('calls at once')
-    case 'resultTokensPerDay':
-      return t('tokens of results in a day')
   }
 }
