@@ -27,6 +27,7 @@ import { secondFactor } from './migrations/0031-second-factor.ts'
 import { bundlesOfPlugin } from './migrations/0032-bundles-of-plugin.ts'
 import { shares } from './migrations/0033-shares.ts'
 import { groupSelectors } from './migrations/0034-group-selectors.ts'
+import { teamSources } from './migrations/0035-team-sources.ts'
 import type { Tables } from './tables.ts'
 
 /** All migrations in order. A released one is never changed. */
@@ -58,6 +59,7 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
     '0032-bundles-of-plugin': bundlesOfPlugin,
     '0033-shares': shares,
     '0034-group-selectors': groupSelectors,
+    '0035-team-sources': teamSources,
   }
 }
 
