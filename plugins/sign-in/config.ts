@@ -83,6 +83,19 @@ const provider = z.strictObject({
             '含有用户固定 ID 的声明，例如 oid；默认为 sub。',
           ),
         ),
+      groups: z
+        .string()
+        .min(1)
+        .max(256)
+        .optional()
+        .meta(
+          fieldTexts(
+            'Groups',
+            'The claim with the groups of the user, such as groups, or a JSON Pointer: /realm_access/roles. It sets the teams of this provider.',
+            '用户组',
+            '含有用户所属组的声明，例如 groups，或 JSON Pointer：/realm_access/roles；用于设置来自此提供方的团队。',
+          ),
+        ),
     })
     .optional()
     .meta(fieldTexts('Claims', 'Claims that are read.', '声明', '要读取的声明。')),
@@ -145,6 +158,20 @@ const forwarded = z.strictObject({
         '含有邮箱地址的请求头。',
       ),
     ),
+  groups: header
+    .optional()
+    .meta(
+      fieldTexts(
+        'Header of the groups',
+        'The header with the groups of the user, which sets the teams of the provider "proxy".',
+        '用户组请求头',
+        '含有用户所属组的请求头，用于设置来自提供方 proxy 的团队。',
+      ),
+    ),
+  separator: z
+    .enum([',', ';', '|', ' '])
+    .default(',')
+    .meta(fieldTexts('Separator', 'Between two groups in the header.', '分隔符', '请求头中两个组之间的分隔符。')),
   provision: z
     .enum(['off', 'create'])
     .default('off')

@@ -28,7 +28,7 @@ import { Threads } from './thread.ts'
 
 /** The parts of the hub that plugins use. */
 export interface HubServices extends HubParts, RecordParts, SignInParts {
-  readonly registry: HubParts['registry'] & RecordParts['registry']
+  readonly registry: HubParts['registry'] & RecordParts['registry'] & SignInParts['registry']
   readonly store: Store
   readonly calls: HubCalls
   readonly settings: KeptIn

@@ -59,6 +59,19 @@ export const externalIssuer = z.strictObject({
       scope: claim
         .default('scope')
         .meta(fieldTexts('Scope', 'The claim with the rights of the client.', '权限', '含有客户端权限的声明。')),
+      teams: z
+        .string()
+        .min(1)
+        .max(256)
+        .optional()
+        .meta(
+          fieldTexts(
+            'Teams',
+            'The claim with the groups of the user, or a JSON Pointer such as /realm_access/roles. It sets the teams of this issuer.',
+            '团队',
+            '含有用户所属组的声明，或 JSON Pointer，例如 /realm_access/roles；用于设置来自此颁发者的团队。',
+          ),
+        ),
     })
     .default({ user: 'sub', scope: 'scope' })
     .meta(fieldTexts('Claims', 'Claims that are read.', '声明', '要读取的声明。')),

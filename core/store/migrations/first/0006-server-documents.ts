@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import { isJsonObject, type JsonObject } from '../../contract/json.ts'
-import { documentOrigins, inlineDocument, withStoredDocument } from '../../domain/server/openapi.ts'
+import { isJsonObject, type JsonObject } from '../../../contract/json.ts'
+import { documentOrigins, inlineDocument, withStoredDocument } from '../../../domain/server/openapi.ts'
 
 interface Row {
   readonly id: string
