@@ -59,6 +59,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['cli'],
     ['main'],
   ],
+  'core/features': [['services'], ['*']],
   'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*'], ['client-file', 'import']],
   'core/domain': [
     ['text'],
@@ -73,7 +74,8 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'core/moving': [['originals'], ['*'], ['backup']],
   'core/plans': [['apart'], ['*']],
   'core/store': [['migrations'], ['*'], ['rows']],
-  'core/telemetry': [['calls', 'folding'], ['*']],
+  'core/store/migrations': [['first', '*']],
+  'core/telemetry': [['histogram'], ['calls', 'folding'], ['*']],
   'core/cli': [
     ['io', 'arguments'],
     ['local-files', 'output'],
@@ -486,7 +488,7 @@ describe('restrictions to certain files', () => {
   })
 })
 
-test('the contract is types and few functions, in at most 1,247 lines with text besides the tables of error codes', () => {
+test('the contract is types and few functions, in at most 800 lines with text besides the tables of error codes', () => {
   const files = ['core/contract/mod.ts']
   for (const path of files) {
     const taken = byPath.get(path)?.imports.flatMap(one => one.target ?? []) ?? []
@@ -494,7 +496,7 @@ test('the contract is types and few functions, in at most 1,247 lines with text 
   }
   const counted = files.filter(path => !/^core\/contract\/(?:codes|remedies)\.ts$/.test(path))
   const lines = counted.flatMap(path => byPath.get(path)?.text.split('\n') ?? []).filter(line => line.trim() !== '')
-  expect(lines.length).toBeLessThanOrEqual(1_247)
+  expect(lines.length).toBeLessThanOrEqual(800)
   const functions = counted.flatMap(path =>
     [...(byPath.get(path)?.text ?? '').matchAll(/^export (?:async )?(?:function|class) (\w+)/gm)].map(
       match => match[1],
@@ -529,7 +531,9 @@ test('contract/mod.ts, features/mod.ts and transport-kit/mod.ts are the only bar
 })
 
 test('names that were replaced by the terms of the field do not come back', () => {
-  const found = sources.flatMap(({ path, code }) =>
+  // The keys of a translation are texts.
+  const named = sources.filter(({ path }) => !path.endsWith('/words.zh.ts'))
+  const found = named.flatMap(({ path, code }) =>
     [...code.matchAll(/[A-Za-z_$][\w$]*/g)].filter(([name]) => REPLACED.has(name)).map(([name]) => `${path}: ${name}`),
   )
   expect(found).toEqual([])

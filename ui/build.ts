@@ -91,9 +91,11 @@ function pathOf(output: Bun.BuildOutput, kind: string, extension: string, name =
   return `assets/${basename(found.path)}`
 }
 
-/** Files with tables of places: the console's own, and one of each bundled plugin with pages. */
+/** Files with tables of places: the console's own, and those that `app/parts.ts` lists for plugins. */
 async function placeTables(): Promise<string[]> {
-  return [join(HERE, 'app/places.ts'), ...(await pluginFolders()).map(folder => join(folder, 'mod.ts'))]
+  const list = await readFile(join(HERE, 'app/parts.ts'), 'utf8')
+  const ofPlugins = [...list.matchAll(/from '(\.[^']+\/mod\.ts)'/g)].map(([, path = '']) => join(HERE, 'app', path))
+  return [join(HERE, 'app/places.ts'), ...ofPlugins]
 }
 
 /** The paths in tables of places, which import the pages and so cannot be loaded here. */

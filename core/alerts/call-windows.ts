@@ -1,4 +1,4 @@
-import type { ToolCallRecord } from '../contract/records.ts'
+import type { ToolCallRecord } from '../features/call-records.ts'
 import { Histogram } from '../telemetry/histogram.ts'
 import type { AlertServer, RuleScope } from './facts.ts'
 

@@ -1,6 +1,6 @@
 import { HubError } from '../contract/errors.ts'
-import type { Person } from '../contract/hub-services.ts'
 import type { Role } from '../contract/records.ts'
+import type { Person } from '../features/services/hub-services.ts'
 import type { AskedProof, ProofPurpose, SecondAnswer, SecondFactor } from '../features/sign-ins.ts'
 import type { UserRecord } from '../registry/api.ts'
 

@@ -1,10 +1,10 @@
-import type { WireError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { CacheHint } from '../domain/cache-hint.ts'
 import type { Era } from '../domain/era.ts'
 import type { ListKind } from '../domain/mcp-methods.ts'
 import type { CatalogItem } from '../domain/tools/catalog-item.ts'
 import type { CredentialChallenge } from '../features/credentials.ts'
+import type { WireError } from '../transport-kit/wire-error.ts'
 import type { ProcessMark } from './process/process-tree.ts'
 
 export type { ListKind } from '../domain/mcp-methods.ts'

@@ -99,13 +99,3 @@ export class HubError<C extends ErrorCode = ErrorCode> extends Error {
 function kindOf({ own, code }: HubError): { readonly status: number; readonly title: string; readonly rpc?: number } {
   return own ?? hubErrorKind(code) ?? ERROR_CODES.internal
 }
-
-/** An Error as it crosses a worker port, since structured clone loses `code` and `cause`. */
-export interface WireError {
-  readonly code: ErrorCode
-  readonly message: string
-  readonly data?: Readonly<Record<string, unknown>>
-  readonly hint?: string
-  readonly own?: ErrorKind
-  readonly errors?: readonly FieldError[]
-}

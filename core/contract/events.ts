@@ -1,5 +1,5 @@
 import type { ErrorCode } from './errors.ts'
-import type { ConnectionState, LogRecord, ToolCallRecord } from './records.ts'
+import type { ConnectionState } from './records.ts'
 
 /**
  * Every event that a plugin can listen to, with its payload. An event carries `ownerId` beside the payload; users who
@@ -44,24 +44,14 @@ export interface PluginEvents {
   }
   /** The definition of a tool has changed; `blocked`: it cannot be called until its owner approves it. */
   'tool.definition_changed': { serverId: string; name: string; tool: string; hash: string; blocked: boolean }
-  'tool.called': ToolCallRecord
-  'log.record': LogRecord
   /** Every 10 s: calls in that time by one user or to its servers, if there are or were any before; `ownerId` null: all. */
   'metrics.tick': { seconds: number; calls: number; errors: number; avgMs: number | null; maxMs: number | null }
-  'alert.pending': AlertEvent
-  'alert.fired': AlertEvent
-  'alert.resolved': AlertEvent
   'sink.state': { sink: string; state: 'up' | 'failing' }
-  /** The state of an assistant endpoint, such as `connected`, `backing_off` and `refused`. */
-  'assistant.state': { endpointId: string; name: string; state: string }
   'plugin.failed': { plugin: string; message: string }
   'plugin.changed': { plugin: string; state: string }
   'session.opened': { sessionId: string; userId: string; scope: string }
   'session.ended': { sessionId: string; userId: string; reason: string }
 }
-
-/** An alert rule for one subject; `incident` is absent while pending. */
-export type AlertEvent = { rule: string; severity: 'warning' | 'critical'; subject: string; incident?: string }
 
 /** A key of `PluginEvents`. */
 export type PluginEventName = keyof PluginEvents

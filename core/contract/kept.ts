@@ -1,46 +1,5 @@
 import type { JsonValue } from './json.ts'
 
-/** A secret as it may be shown. */
-export interface SecretInfo {
-  /** Its last characters; empty for a short one. */
-  readonly last4: string
-  /** ISO 8601 UTC. */
-  readonly setAt: string
-}
-
-/** One secret, which is stored sealed. Keys have letters, digits, `_` and `-`, at most 64. */
-export interface SecretPlace {
-  /** Null removes it. */
-  put(value: string | null): Promise<void>
-  open(): Promise<string | undefined>
-  describe(): Promise<SecretInfo | undefined>
-}
-
-/** Secrets of the plugin: no other plugin and no route reads them. Those of a user are gone with the user. */
-export interface PluginSecrets {
-  hub(key: string): SecretPlace
-  user(userId: string, key: string): SecretPlace
-}
-
-/** Seals texts with the hub's key, which the plugin never sees. */
-export interface PluginSealing {
-  /**
-   * For the column `sealed` of a row of the plugin's table, which has `id` and `user_id`: it opens at this place alone, and
-   * `secrets reseal` replaces it after a change of the key.
-   */
-  seal(table: string, row: SealedRow, text: string): string
-  /** Throws `config_invalid` for a text of another place or key. */
-  open(table: string, row: SealedRow, sealed: string): string
-  /** A short text, base64url, that only this plugin of this hub makes. `purpose`: one kind is never taken for another. */
-  token(purpose: string, value: Uint8Array): string
-  openToken(purpose: string, token: string): Uint8Array | undefined
-  /** 32 bytes made from each of the hub's keys, the present one first: for signatures that nobody else checks. */
-  keys(purpose: string): readonly { readonly kid: string; readonly key: Uint8Array }[]
-}
-
-/** The row that holds a sealed text. `user_id`: its owner, or null. */
-export type SealedRow = Readonly<{ id: string; user_id: string | null }>
-
 /** Values that the plugin keeps, of the hub or of one user, who accounts for their bytes. Keys as of secrets; null removes one. */
 export interface PluginSettings {
   hub(): Promise<Readonly<Record<string, JsonValue>>>
@@ -55,11 +14,4 @@ export interface PluginJobs {
   every(ms: number, work: (signal: AbortSignal) => Promise<void>): void
   /** Runs `work`, or waits for the same key's that runs already. Rejects with what it throws. */
   once<T>(key: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>
-}
-
-/** A thread for long work, of a module whose default export answers: `export default (message) => answer`. What crosses is cloned. */
-export interface PluginThread<Message = unknown, Answer = unknown> {
-  /** Rejects with what the module throws; `connection_lost` after `timeoutMs` (30,000), which ends the thread until the next request. `moved`: buffers of the message that are not cloned. */
-  request(message: Message, timeoutMs?: number, moved?: readonly ArrayBuffer[]): Promise<Answer>
-  end(): void
 }

@@ -1,24 +1,11 @@
-import type { ErrorCode, ErrorCodes } from './codes.ts'
+import type { ErrorCodes } from './codes.ts'
 import type { ErrorKind, EventKind, Limits, PointKind } from './definition.ts'
 import type { HubError, HubErrorOptions } from './errors.ts'
 import type { EventView } from './events.ts'
 import type { GuardedFetch } from './fetch.ts'
-import type {
-  DialFor,
-  FetchFor,
-  PluginAudit,
-  PluginClient,
-  PluginPeople,
-  PluginRecords,
-  PluginServers,
-  PluginStates,
-} from './hub-services.ts'
-import type { JsonObject, JsonValue } from './json.ts'
-import type { PluginJobs, PluginSealing, PluginSecrets, PluginSettings, PluginThread } from './kept.ts'
-import type { PluginRecordKinds } from './owned-records.ts'
-import type { Planning } from './plans.ts'
+import type { PluginJobs, PluginSettings } from './kept.ts'
 import type { ExtensionPoints } from './points.ts'
-import type { Actor, GroupMember, GroupRecord, ServerRecord, UserActor } from './records.ts'
+import type { Actor, GroupMember, GroupRecord, ServerRecord } from './records.ts'
 import type { PluginRoutes } from './routes.ts'
 import type { ConfigSchema } from './schema.ts'
 import type { Migration, PluginTables } from './tables.ts'
@@ -81,31 +68,8 @@ export interface PluginContext<Config> {
   readonly routes: PluginRoutes
   readonly jobs: PluginJobs
   readonly settings: PluginSettings
-  /** In the main thread alone, as `sealing`, `records`, `tables` and `contributions` of own points. */
-  readonly secrets: PluginSecrets
-  readonly sealing: PluginSealing
-  readonly records: PluginRecordKinds
+  /** In the main thread alone, as `contributions` of own points. */
   tables<Schema>(): PluginTables<Schema>
-  readonly servers: PluginServers
-  readonly groups: PluginRecords<GroupRecord, Omit<GroupRecord, 'members'>>
-  readonly people: PluginPeople
-  /** Work that is shown to a user before it is done: `context.planned('kit', (actor, inputs) => ({ servers: […] }))`. */
-  readonly planned: Planning
-  /** The values of the definition's `systemSettings` that hold at this moment. */
-  systemSettings(): Promise<Readonly<Record<string, JsonValue>>>
-  /** Usable once the hub has begun, as is `client`; in `setup` both reject with `starting`. */
-  readonly states: PluginStates
-  /** The address of the hub for links in messages: `PUBLIC_URL`, otherwise where it listens. Without a slash at its end. */
-  address(): string
-  /** Opens a client at a path such as `/mcp/work`. */
-  client(actor: UserActor, path: string): Promise<PluginClient>
-  readonly audit: PluginAudit
-  /** True when the hub listens on loopback addresses alone. */
-  isLocal(): boolean
-  readonly fetchFor: FetchFor
-  readonly dialFor: DialFor
-  /** Opens a thread, 4 at most. `module`: absolute path or file: URL. */
-  thread<Message = unknown, Answer = unknown>(module: string): PluginThread<Message, Answer>
   /** The plugin's own folder in the data folder; it stays when the plugin ends. */
   folder(): Promise<string>
   /** Makes an error with one of the definition's codes, to be thrown to the caller. */
@@ -126,21 +90,8 @@ export interface PluginDefinition<Config = undefined> {
   readonly needs?: readonly string[]
   /** Environment variables `{PLUGIN}_…`, each with the member of `config` that it sets unless the settings do. */
   readonly variables?: Readonly<Record<string, string>>
-  /** Whole paths that its routes may have; `/name/*` is all below `/name`. Of bundled plugins alone. */
-  readonly claims?: readonly string[]
-  /** The answer at its claims while it does not run. Default: `route_not_found`. Of bundled plugins alone. */
-  readonly unavailable?: Readonly<{ code: ErrorCode; message: string }>
-  /** Keys of the hub's settings (`PATCH /api/admin/settings`) that are the plugin's. A change holds at once. Of bundled plugins alone. */
-  readonly systemSettings?: readonly string[]
-  /** A top-level section of the settings file, and those of its members that stand for the block's. Of bundled plugins alone. */
-  readonly section?: Readonly<{ name: string; members: readonly string[] }>
   /** Numbers that an administrator may change. `GET /api/limits` lists them. */
   readonly limits?: Readonly<Record<keyof Limits | (string & {}), number>>
-  /**
-   * Members of configurations of processes that name programs which it stores, each with its JSON Schema; a contribution
-   * `programSource` of that id has the files. Such servers run inside the sandbox alone. Of bundled plugins alone.
-   */
-  readonly programs?: Readonly<Record<string, JsonObject>>
   /** Codes of its own, `{plugin}_…`; those of bundled plugins may have any name. */
   readonly errors?: Readonly<Record<string, ErrorKind>>
   /** Codes of fields in `errors` of `validation_failed`, each with its meaning. */

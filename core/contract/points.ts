@@ -1,6 +1,5 @@
 import type { JsonObject, JsonValue } from './json.ts'
-import type { BuiltPage, PageContribution } from './page.ts'
-import type { GroupRecord, LogRecord, ServerRecord, TransportName, UserActor } from './records.ts'
+import type { GroupRecord, ServerRecord, TransportName, UserActor } from './records.ts'
 
 /** A kind of upstream. The schema describes the transport's own fields of a server; the module runs in a worker. */
 export interface TransportContribution {
@@ -34,31 +33,6 @@ export interface TransportContribution {
     readonly env: Readonly<Record<string, string>>
     readonly cwd?: string
   }
-}
-
-/**
- * Receives the records of the hub's log, one batch at a time. "write" resolves with the number of records rejected for good, if
- * any. When it rejects, the same batch is sent again after 1, 5, 25, then every 60 s, each time for 30 s at most.
- */
-export type LogSink = {
-  /** Records in a batch, 1 to 5,000. Default 500. */
-  readonly maxBatch?: number
-} & (
-  | { readonly takes?: 'records'; write(batch: readonly LogRecord[], signal: AbortSignal): Promise<SinkResult> }
-  /** Each record as the JSON text of the log file. */
-  | { readonly takes: 'lines'; write(batch: readonly string[], signal: AbortSignal): Promise<SinkResult> }
-)
-
-// biome-ignore lint/suspicious/noConfusingVoidType: most sinks have nothing to say
-type SinkResult = void | { readonly rejected: number }
-
-/** Adds headers when the hub connects to a server. A configured header of the same name wins; core ensures that. */
-export interface HeaderProvider {
-  /** A connection with a header of this provider follows no redirect at all; else only within the origin. */
-  readonly redirects?: 'none'
-  headersFor(
-    server: Readonly<Record<'id' | 'ownerId' | 'transport' | 'url', string>>,
-  ): Promise<Readonly<Record<string, string>>>
 }
 
 /** One MCP request on its way through the middleware. */
@@ -105,10 +79,6 @@ export interface RouteContribution {
 /** The extension points by name, with the type of their contributions. Plugins with points of their own merge these into it. */
 export interface ExtensionPoints {
   transport: TransportContribution
-  logSink: LogSink
-  headerProvider: HeaderProvider
   mcpMiddleware: McpMiddleware
   routes: RouteContribution
-  page: PageContribution
-  builtPage: BuiltPage
 }

@@ -86,8 +86,8 @@ export const REMEDIES: Readonly<Record<HubErrorCode, string>> = {
   user_owns_resources: 'Delete with ?transferTo=<user> or ?cascade=true.',
   quota_servers: 'Remove servers that are no longer needed; GET /api/limits says how many there may be.',
   quota_stored_bytes: 'Remove servers, documents or groups that you do not need; GET /api/limits has what you use.',
-  quota_shares: 'Share with a team instead of many users, or remove what is no longer needed.',
   quota_groups: 'Remove groups that are no longer needed; GET /api/limits says how many there may be.',
+  quota_shares: 'Share with a team instead of many users, or remove what is no longer needed.',
   quota_members: 'Split the group; GET /api/limits says how many members one may have.',
   quota_catalog_bytes:
     'Remove servers, or let them list less; GET /api/limits says how many bytes all lists of a user may have.',

@@ -1,13 +1,24 @@
 import type { FieldError } from '../contract/errors.ts'
 import type { GuardedFetch } from '../contract/fetch.ts'
 import type { JsonObject } from '../contract/json.ts'
-import type { LocalText } from '../contract/page.ts'
+import type { LocalText } from './pages.ts'
 
 declare module '../contract/points.ts' {
   interface ExtensionPoints {
     notificationChannel: NotificationChannel
   }
 }
+
+declare module '../contract/events.ts' {
+  interface PluginEvents {
+    'alert.pending': AlertEvent
+    'alert.fired': AlertEvent
+    'alert.resolved': AlertEvent
+  }
+}
+
+/** An alert rule for one subject; `incident` is absent while pending. */
+export type AlertEvent = { rule: string; severity: 'warning' | 'critical'; subject: string; incident?: string }
 
 /** A message about alerts of one rule, with the same `id` at every attempt. Times are ISO 8601 UTC. */
 export interface AlertMessage extends Readonly<Record<'id' | 'rule' | 'owner' | 'condition' | 'at', string>> {

@@ -1,5 +1,12 @@
 import type { JsonObject } from '../contract/json.ts'
 
+declare module '../contract/events.ts' {
+  interface PluginEvents {
+    /** The state of an assistant endpoint, such as `connected`, `backing_off` and `refused`. */
+    'assistant.state': { endpointId: string; name: string; state: string }
+  }
+}
+
 declare module '../contract/points.ts' {
   interface ExtensionPoints {
     bridge: Bridge

@@ -4,13 +4,14 @@ import type { Credential } from '../contract/records.ts'
 
 declare module '../contract/points.ts' {
   interface ExtensionPoints {
+    headerProvider: HeaderProvider
     credentialSource: CredentialSource
     tokenVerifier: TokenVerifier
     challenge: Challenge
   }
 }
 
-declare module '../contract/hub-services.ts' {
+declare module './services/hub-services.ts' {
   interface PluginStates {
     /** The server as its connections see it, with its secrets: for a contribution at `credentialSource`. */
     target(serverId: string): Promise<CredentialTarget>
@@ -122,3 +123,12 @@ export interface CredentialSource {
 
 /** `gained`: there is one now. `renewed`: it has other headers. `lost`: it must not be used any more. */
 export type CredentialChange = 'gained' | 'renewed' | 'lost'
+
+/** Adds headers when the hub connects to a server. A configured header of the same name wins; core ensures that. */
+export interface HeaderProvider {
+  /** A connection with a header of this provider follows no redirect at all; else only within the origin. */
+  readonly redirects?: 'none'
+  headersFor(
+    server: Readonly<Record<'id' | 'ownerId' | 'transport' | 'url', string>>,
+  ): Promise<Readonly<Record<string, string>>>
+}

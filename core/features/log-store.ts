@@ -1,4 +1,6 @@
-import type { CallOutcome, LogLevel, UserActor } from '../contract/records.ts'
+import type { UserActor } from '../contract/records.ts'
+import type { CallOutcome } from './call-records.ts'
+import type { LogLevel } from './log-records.ts'
 
 declare module '../contract/points.ts' {
   interface ExtensionPoints {

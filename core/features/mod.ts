@@ -1,11 +1,13 @@
 /**
- * Types of features that bundled plugins share with the hub, as `patchbay/features`: alerts, assistants, clients and imports,
- * credentials, shares, filters of content, tags and selectors, sign-ins, names of groups, gates of calls, tools of plugins and their ranking, stored programs, templates of servers,
- * traces, the store of log records, and the pages of the console. They extend the contract by declaration merging, and are types alone.
+ * Types beyond those that every plugin uses, as `patchbay/features`: services of the main thread, and the points and records of
+ * single features, such as alerts, assistants, calls, credentials, imports, logs, pages, sign-ins, tools and traces. They extend the
+ * contract by declaration merging, and are types alone.
  */
 
 export type * from './alerts.ts'
 export type * from './bridge.ts'
+export type * from './call-records.ts'
+export type * from './calls.ts'
 export type * from './clients.ts'
 export type * from './console.ts'
 export type * from './credentials.ts'
@@ -14,10 +16,19 @@ export type * from './gates.ts'
 export type * from './group-names.ts'
 export type * from './groups.ts'
 export type * from './imports.ts'
+export type * from './log-records.ts'
+export type * from './log-sinks.ts'
 export type * from './log-store.ts'
+export type * from './pages.ts'
 export type * from './programs.ts'
 export type * from './ranking.ts'
 export type * from './server-fields.ts'
+export type * from './services/hub-services.ts'
+export type * from './services/main-thread.ts'
+export type * from './services/owned-records.ts'
+export type * from './services/plans.ts'
+export type * from './services/sealing.ts'
+export type * from './services/sockets.ts'
 export type * from './sharing.ts'
 export type * from './sign-ins.ts'
 export type * from './templates.ts'

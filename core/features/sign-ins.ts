@@ -1,5 +1,5 @@
-import type { AuditedRequest, Person } from '../contract/hub-services.ts'
 import type { Role, UserActor } from '../contract/records.ts'
+import type { AuditedRequest, Person } from './services/hub-services.ts'
 
 declare module '../contract/points.ts' {
   interface ExtensionPoints {
@@ -58,6 +58,13 @@ export interface PluginSignIns {
   ask(userId: string, purpose: ProofPurpose): Promise<AskedProof | undefined>
   /** Notes that the user of a session has just proved who it is. Returns until when that counts, ISO 8601 UTC. */
   proved(actor: UserActor): string
+  /**
+   * Makes the user a member of exactly those teams of `provider` whose group is one of these; other teams stay as they are. Audited
+   * where it changes something. Cheap where it does not. `full`: teams without room.
+   */
+  setTeams(userId: string, provider: string, groups: readonly string[]): Promise<{ readonly full: readonly string[] }>
+  /** Empties the teams of providers that are over, such as those that the settings name no more. */
+  endTeams(isOver: (provider: string) => boolean): Promise<void>
   /** Throws unless a session has proved within ten minutes who its user is: `reauth_required`, `insufficient_scope`. */
   requireProof(actor: UserActor): void
 }

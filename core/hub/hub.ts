@@ -34,6 +34,7 @@ import { type HubKeys, readHubKeys } from '../secrets/key-file.ts'
 import { openSealer } from '../secrets/own-secrets.ts'
 import { keyTexts } from '../secrets/parts.ts'
 import { SQLITE_FILE } from '../store/open.ts'
+import { callStats } from '../telemetry/calls/call-stats.ts'
 import type { EndedCall } from '../telemetry/calls/ended-call.ts'
 import { HubLog } from '../telemetry/log.ts'
 import { UptimeFile } from '../telemetry/uptime-file.ts'
@@ -154,6 +155,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const { plugins, services } = await openPlugins({
     ...{ loaded, config, store, registry, auth, sealer, kinds, transports, bus, hubLog, marks, undo },
     custom: meters.custom,
+    calls: { queues: meters.callQueues, stats: query => callStats(meters.ring, query) },
   })
   auth.verifiers.source = plugins.contributions('tokenVerifier')
   auth.secondFactors.source = plugins.contributions('secondFactor')

@@ -1,6 +1,5 @@
 import type { EventBus } from '../events/bus.ts'
-import type { LogStore } from '../features/log-store.ts'
-import type { DurationSeries } from '../telemetry/duration-series.ts'
+import type { DurationRow, LogStore, PendingRows } from '../features/log-store.ts'
 import type { HubLog } from '../telemetry/log.ts'
 import { LogTally } from '../telemetry/log-tally.ts'
 
@@ -11,7 +10,7 @@ const SINK = 'database'
 export interface StoreFeedParts {
   readonly hubLog: HubLog
   readonly bus: Pick<EventBus, 'on' | 'emit'>
-  readonly durations: Pick<DurationSeries, 'take' | 'putBack'>
+  readonly durations: PendingRows<DurationRow>
 }
 
 /** Counts records, and gives each store of log records its queue and its numbers. */

@@ -1,7 +1,11 @@
 import type { EventBus } from '../events/bus.ts'
+import type { DurationRow, PendingRows } from '../features/log-store.ts'
 import type { AnsweredRequest } from '../http/app.ts'
+import { withCalls } from '../telemetry/calls/call-durations.ts'
 import { CallLinks } from '../telemetry/calls/call-links.ts'
-import { type EndedCall, isFailedCall, reachedServer } from '../telemetry/calls/ended-call.ts'
+import { CallQueues } from '../telemetry/calls/call-queue.ts'
+import { CallRing } from '../telemetry/calls/call-ring.ts'
+import type { EndedCall } from '../telemetry/calls/ended-call.ts'
 import { MetricsTicks } from '../telemetry/calls/metrics-ticks.ts'
 import { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import { DurationSeries } from '../telemetry/duration-series.ts'
@@ -20,10 +24,14 @@ export interface Meters {
   /** Totals since the start, for `/metrics`. */
   readonly metrics: HubMetrics
   /** Durations by time, for the store of log records. */
-  readonly durations: DurationSeries
+  readonly durations: PendingRows<DurationRow>
   readonly system: SystemMonitor
   readonly uptime: Uptime
   readonly custom: CustomMetrics
+  /** Calls of the last hour, by kind. */
+  readonly ring: CallRing
+  /** Plugins that follow calls. */
+  readonly callQueues: CallQueues
   /** Calls of the last hour between clients, groups and servers. */
   readonly links: CallLinks
   /** Counts a tools/call that ended: all numbers of calls, except those of the log, come from here. */
@@ -39,7 +47,9 @@ export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on' | 'wants' 
   const system = new SystemMonitor(dataDir)
   const custom = new CustomMetrics()
   const links = new CallLinks()
-  const ticks = new MetricsTicks(bus)
+  const ring = new CallRing()
+  const callQueues = new CallQueues()
+  const ticks = new MetricsTicks(bus, ring)
   bus.on('user.removed', ({ data }) => {
     custom.forget(data.userId)
     links.forget(data.userId)
@@ -54,11 +64,11 @@ export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on' | 'wants' 
   bus.on('upstream.checked', ({ ownerId, data: { name, ok } }) => metrics.checked(ownerId ?? '', name, ok))
   return {
     metrics,
-    durations,
+    durations: withCalls(durations, ring),
     system,
     uptime: new Uptime(bus),
     custom,
-    links,
+    ...{ ring, callQueues, links },
     dispose() {
       system.dispose()
       ticks.dispose()
@@ -66,8 +76,8 @@ export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on' | 'wants' 
     call(call) {
       metrics.call(call)
       links.add(call)
-      ticks.call(call)
-      addToSeries(durations, call)
+      ring.add(call)
+      callQueues.add(call)
     },
     request({ route, method, status, ms, userId = '' }) {
       metrics.request(route, method, status, ms)
@@ -75,18 +85,6 @@ export function createMeters(hubLog: HubLog, bus: Pick<EventBus, 'on' | 'wants' 
       durations.add({ kind: 'api_requests', owner: userId, serverId: '', server: '', tool: '' }, ms, status >= 500)
     },
   }
-}
-
-function addToSeries(series: DurationSeries, call: EndedCall): void {
-  const { ownerId: owner, userId, serverId, server, tool, durationMs } = call
-  const failed = isFailedCall(call)
-  if (!reachedServer(call)) {
-    series.add({ kind: 'calls_unsent', owner, serverId: '', server: '', tool: '' }, undefined, failed)
-    return
-  }
-  series.add({ kind: 'tool_execution', owner, serverId, server, tool }, durationMs, failed)
-  if (userId !== owner)
-    series.add({ kind: 'calls_elsewhere', owner: userId, serverId, server, tool }, durationMs, failed)
 }
 
 /** Records that did not get into one of the sinks. */

@@ -13,7 +13,7 @@ import type { Store } from '../store/open.ts'
 interface Parts
   extends Pick<
     HubServices,
-    'dataDir' | 'variable' | 'systemSettings' | 'instanceId' | 'formerPlaces' | 'sealer' | 'kinds'
+    'calls' | 'dataDir' | 'variable' | 'systemSettings' | 'instanceId' | 'formerPlaces' | 'sealer' | 'kinds'
   > {
   readonly store: Store
   readonly auth: Auth
@@ -41,6 +41,10 @@ export class PluginServices implements HubServices {
 
   get auth(): Auth {
     return this.#parts.auth
+  }
+
+  get calls(): HubServices['calls'] {
+    return this.#parts.calls
   }
 
   get sealer(): HubServices['sealer'] {

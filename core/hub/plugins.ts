@@ -5,6 +5,7 @@ import { addressRights } from '../domain/address.ts'
 import type { OpenTransports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
 import { PluginHost } from '../plugin-host/host.ts'
+import type { HubServices } from '../plugin-host/services/services.ts'
 import { registryView } from '../plugin-host/views.ts'
 import type { Registry } from '../registry/api.ts'
 import type { OpenKinds } from '../registry/owned/open-kinds.ts'
@@ -29,14 +30,16 @@ interface PluginParts {
   readonly hubLog: HubLog
   readonly marks: HubMarks
   readonly custom: CustomMetrics
+  readonly calls: HubServices['calls']
   readonly undo: AsyncDisposableStack
 }
 
 /** Starts the plugins; the services that they get lack what is built after them. */
 export async function openPlugins(parts: PluginParts) {
-  const { loaded, config, store, registry, auth, sealer, kinds, transports, bus, hubLog, marks, custom, undo } = parts
+  const { loaded, config, store, registry, auth, sealer, kinds, transports, bus, hubLog, marks, custom, calls, undo } =
+    parts
   const services = new PluginServices({
-    ...{ store, registry, auth, sealer, kinds, config, dataDir: loaded.config.dataDir },
+    ...{ store, registry, auth, sealer, kinds, config, calls, dataDir: loaded.config.dataDir },
     variable: name => loaded.variable(name),
     systemSettings: async () => loaded.withStored(await registry.settings.allSystem()).config,
     instanceId: marks.make(),

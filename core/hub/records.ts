@@ -1,5 +1,5 @@
 import type { HubConfig } from '../config/schema.ts'
-import type { ToolCallRecord } from '../contract/records.ts'
+import type { ToolCallRecord } from '../features/call-records.ts'
 
 /** The part of the configuration about writing records. */
 export function logOptions(config: HubConfig) {

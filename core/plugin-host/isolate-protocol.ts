@@ -1,6 +1,7 @@
-import type { FieldError, WireError } from '../contract/errors.ts'
+import type { FieldError } from '../contract/errors.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import type { GuardedFetchOptions } from '../outbound/create.ts'
+import type { WireError } from '../transport-kit/wire-error.ts'
 import type { PluginAbout } from './about.ts'
 
 /** The addresses that a plugin's own requests may reach. */

@@ -1,8 +1,9 @@
-import { HubError, type WireError } from '../contract/errors.ts'
+import { HubError } from '../contract/errors.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import type { RouteAnswer } from '../contract/routes.ts'
 import { startThread } from '../events/thread-starts.ts'
 import type { DescribedRoute } from '../http/plugin-routes.ts'
+import type { WireError } from '../transport-kit/wire-error.ts'
 import { fromWireError } from '../transport-kit/wire-error.ts'
 import {
   type FromPlugin,

@@ -3,8 +3,8 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import type { BuiltPage, PageContribution } from '../contract/page.ts'
 import { visibleName } from '../domain/text/visible-text.ts'
+import type { BuiltPage, PageContribution } from '../features/pages.ts'
 import { refuseWritableByOthers } from './resolve.ts'
 
 /** A page of a plugin that runs, with its script. */

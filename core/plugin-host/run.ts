@@ -2,6 +2,7 @@ import type { PluginContext, PluginDefinition } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { EventCatalog, EventName } from '../events/catalog.ts'
+import type { CallQuery } from '../features/calls.ts'
 import type { Route } from '../http/route.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
 import { aboutPlugin } from './about.ts'
@@ -11,6 +12,7 @@ import type { Admission } from './isolate-protocol.ts'
 import { pluginMetrics } from './plugin-metrics.ts'
 import type { PointTable } from './points.ts'
 import { parsePluginConfig } from './resolve.ts'
+import { callSource } from './services/calls.ts'
 import { claimed } from './services/claims.ts'
 import { checkDefinition } from './services/definition.ts'
 import { Jobs } from './services/jobs.ts'
@@ -88,6 +90,10 @@ export async function runInWorker(slot: Slot, file: string, host: HostAccess): P
   const { options } = host
   const { bus } = options
   let missing: unknown
+  const calls = callSource(
+    () => lent(options.services),
+    work => slot.undo.push(work),
+  )
   const admitted = (one: Slot): Admission => {
     try {
       return admission(one, host)
@@ -111,6 +117,8 @@ export async function runInWorker(slot: Slot, file: string, host: HostAccess): P
         slot.about = about
       },
       async serve(method, args) {
+        if (method === 'nextCalls') return calls.next()
+        if (method === 'callStats') return calls.stats(args[0] as CallQuery)
         if (method !== 'admit') return served(slot, host, method, args)
         host.rename(slot, String(args[0]))
         const { migrations, points } = slot.about ?? {}

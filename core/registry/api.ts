@@ -19,6 +19,7 @@ import type { ShareRegistry, TeamRegistry } from './shares-api.ts'
 export type { ListQuery, WriteOptions } from './options.ts'
 export type { KeyRecord, KeyRegistry, NewKey, UserChange, UserRecord, UserRegistry } from './people-api.ts'
 export type {
+  NewTeam,
   SharedKind,
   ShareRecord,
   ShareRegistry,

@@ -1,6 +1,7 @@
 import { higherRole, type SharedRoles, type ShareRole } from '../domain/ownership.ts'
 import type { Store } from '../store/open.ts'
 import { type AfterCommit, type Reader, read, type Writer } from '../store/transact.ts'
+import type { TeamSource } from './shares-api.ts'
 
 /** A user or a team, by id. */
 export interface SubjectId {
@@ -22,15 +23,21 @@ export class ShareMap implements SharedRoles {
   readonly #things = new Map<string, SharedThing>()
   /** The teams of each user. */
   readonly #teams = new Map<string, Set<string>>()
+  /** The sources of the teams that have one. */
+  readonly #sources = new Map<string, TeamSource>()
 
   /** Reads everything; must be done before rights are asked for. */
   async load(store: Store): Promise<void> {
-    const { shares, members } = await read(store, async db => ({
+    const { shares, members, teams } = await read(store, async db => ({
       shares: await db.selectFrom('share').selectAll().execute(),
       members: await db.selectFrom('team_member').selectAll().execute(),
+      teams: await db.selectFrom('team').selectAll().execute(),
     }))
     this.#things.clear()
     this.#teams.clear()
+    this.#sources.clear()
+    for (const { id, source_provider: provider, source_group: group } of teams)
+      this.setSource(id, provider === null || group === null ? null : { provider, group })
     for (const { server_id, group_id, user_id, team_id, role } of shares)
       this.put(server_id ?? group_id ?? '', subjectOf({ user_id, team_id }), role)
     for (const { team_id, user_id } of members) this.join(team_id, user_id)
@@ -88,6 +95,19 @@ export class ShareMap implements SharedRoles {
     return this.#teams.get(userId)?.has(teamId) === true
   }
 
+  /** Null: the members of the team are set by administrators. */
+  setSource(teamId: string, source: TeamSource | null): void {
+    if (source) this.#sources.set(teamId, source)
+    else this.#sources.delete(teamId)
+  }
+
+  /** True when the user is a member of exactly those teams of the provider whose group is one of these. */
+  hasTeamsOf(userId: string, provider: string, groups: ReadonlySet<string>): boolean {
+    for (const [teamId, source] of this.#sources)
+      if (source.provider === provider && groups.has(source.group) !== this.isMember(teamId, userId)) return false
+    return true
+  }
+
   /** Called when a server or group was deleted. */
   forgetThing(thingId: string): void {
     this.#things.delete(thingId)
@@ -97,7 +117,10 @@ export class ShareMap implements SharedRoles {
   forgetSubject(subject: SubjectId): void {
     for (const thingId of [...this.#things.keys()]) this.put(thingId, subject, null)
     if (subject.kind === 'user') this.#teams.delete(subject.id)
-    else for (const userId of [...this.#teams.keys()]) this.leave(subject.id, userId)
+    else {
+      this.#sources.delete(subject.id)
+      for (const userId of [...this.#teams.keys()]) this.leave(subject.id, userId)
+    }
   }
 }
 

@@ -96,6 +96,12 @@ export interface ShareRegistry {
   remove(actor: UserActor, kind: SharedKind, ref: string, subject: string): Promise<SharesChange>
 }
 
+/** A group at a provider of sign-ins, compared exactly. */
+export interface TeamSource {
+  readonly provider: string
+  readonly group: string
+}
+
 /** A team. */
 export interface TeamRecord {
   readonly id: string
@@ -104,7 +110,28 @@ export interface TeamRecord {
   readonly size: number
   /** Names, sorted; only for administrators and members. */
   readonly members?: readonly string[]
+  /** Its members are set by sign-ins. Absent: by administrators. Only for administrators and members. */
+  readonly source?: TeamSource
   readonly createdAt: string
+}
+
+/** Members of a new team: names of users, or a source. */
+export interface NewTeam {
+  readonly members?: readonly string[]
+  readonly source?: TeamSource | null
+}
+
+/** A change of a team. Absent: unchanged. */
+export interface TeamChange extends NewTeam {
+  readonly name?: string
+}
+
+/** The names of the teams that a sign-in changed. */
+export interface TeamsSet {
+  readonly joined: readonly string[]
+  readonly left: readonly string[]
+  /** Teams that have no room for one more. */
+  readonly full: readonly string[]
 }
 
 /**
@@ -114,13 +141,19 @@ export interface TeamRecord {
 export interface TeamRegistry {
   list(actor: Actor): Promise<readonly TeamRecord[]>
   get(actor: Actor, name: string): Promise<TeamRecord>
-  /** At most 100 teams. `members`: names of users. */
-  create(actor: Actor, name: string, members: readonly string[]): Promise<TeamRecord>
-  /** Absent: unchanged. At most 1,000 members. */
-  update(
-    actor: Actor,
-    name: string,
-    change: { readonly name?: string; readonly members?: readonly string[] },
-  ): Promise<TeamRecord>
+  /** At most 100 teams. Throws `validation_failed` for members and a source at once. */
+  create(actor: Actor, name: string, team: NewTeam): Promise<TeamRecord>
+  /**
+   * At most 1,000 members. A new source empties the team; `source: null` makes it one of administrators with the members that it
+   * has.
+   */
+  update(actor: Actor, name: string, change: TeamChange): Promise<TeamRecord>
   remove(actor: Actor, name: string): Promise<void>
+  /**
+   * Makes the user a member of exactly those teams of the provider whose group is one of these. Other teams stay as they are.
+   * Reads and writes nothing where that holds already.
+   */
+  setOf(userId: string, provider: string, groups: readonly string[]): Promise<TeamsSet>
+  /** Empties the teams of providers that are over. Returns the names of those that had members. */
+  endSources(isOver: (provider: string) => boolean): Promise<readonly string[]>
 }

@@ -1,20 +1,6 @@
 import type { Kysely } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import { StoreOpenError } from './errors.ts'
-import { firstTables } from './migrations/0001-first-tables.ts'
-import { userGrants } from './migrations/0002-user-grants.ts'
-import { toolDefinitions } from './migrations/0003-tool-definitions.ts'
-import { serverEra } from './migrations/0004-server-era.ts'
-import { ownerRights } from './migrations/0005-owner-rights.ts'
-import { serverDocuments } from './migrations/0006-server-documents.ts'
-import { catalogParts } from './migrations/0007-catalog-parts.ts'
-import { clientSessions } from './migrations/0008-client-sessions.ts'
-import { askingAndLostMembers } from './migrations/0009-asking-and-lost-members.ts'
-import { documentParts } from './migrations/0010-document-parts.ts'
-import { alerts } from './migrations/0013-alerts.ts'
-import { ownedSettings } from './migrations/0014-owned-settings.ts'
-import { imports } from './migrations/0015-imports.ts'
-import { bundles } from './migrations/0019-bundles.ts'
 import { auditAddresses } from './migrations/0020-audit-addresses.ts'
 import { oneRightsCap } from './migrations/0021-one-rights-cap.ts'
 import { limitedSettings } from './migrations/0022-limited-settings.ts'
@@ -27,6 +13,21 @@ import { secondFactor } from './migrations/0031-second-factor.ts'
 import { bundlesOfPlugin } from './migrations/0032-bundles-of-plugin.ts'
 import { shares } from './migrations/0033-shares.ts'
 import { groupSelectors } from './migrations/0034-group-selectors.ts'
+import { teamSources } from './migrations/0035-team-sources.ts'
+import { firstTables } from './migrations/first/0001-first-tables.ts'
+import { userGrants } from './migrations/first/0002-user-grants.ts'
+import { toolDefinitions } from './migrations/first/0003-tool-definitions.ts'
+import { serverEra } from './migrations/first/0004-server-era.ts'
+import { ownerRights } from './migrations/first/0005-owner-rights.ts'
+import { serverDocuments } from './migrations/first/0006-server-documents.ts'
+import { catalogParts } from './migrations/first/0007-catalog-parts.ts'
+import { clientSessions } from './migrations/first/0008-client-sessions.ts'
+import { askingAndLostMembers } from './migrations/first/0009-asking-and-lost-members.ts'
+import { documentParts } from './migrations/first/0010-document-parts.ts'
+import { alerts } from './migrations/first/0013-alerts.ts'
+import { ownedSettings } from './migrations/first/0014-owned-settings.ts'
+import { imports } from './migrations/first/0015-imports.ts'
+import { bundles } from './migrations/first/0019-bundles.ts'
 import type { Tables } from './tables.ts'
 
 /** All migrations in order. A released one is never changed. */
@@ -58,6 +59,7 @@ function migrations(dialect: 'sqlite' | 'postgres'): Record<string, Migration> {
     '0032-bundles-of-plugin': bundlesOfPlugin,
     '0033-shares': shares,
     '0034-group-selectors': groupSelectors,
+    '0035-team-sources': teamSources,
   }
 }
 

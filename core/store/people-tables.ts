@@ -85,6 +85,10 @@ export interface TeamTable {
   /** NFKC case-folded name, which must be unique. */
   name_key: string
   created_at: string
+  /** The provider of sign-ins by which members are set; null: by administrators. */
+  source_provider: string | null
+  /** The group there; null exactly where the provider is. */
+  source_group: string | null
 }
 
 /** A user in a team. */

@@ -1,5 +1,6 @@
-import type { CallOutcome, LogLevel } from '../contract/records.ts'
 import type { Era } from '../domain/era.ts'
+import type { CallOutcome } from '../features/call-records.ts'
+import type { LogLevel } from '../features/log-records.ts'
 import type { SpanCounts } from '../features/tracing.ts'
 import { type EndedCall, reachedServer } from './calls/ended-call.ts'
 import { DurationHistogram, LabelledValues } from './counters.ts'

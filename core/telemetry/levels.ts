@@ -1,4 +1,4 @@
-import type { LogLevel } from '../contract/records.ts'
+import type { LogLevel } from '../features/log-records.ts'
 
 /** A level as it is configured: the least severe one that is logged. */
 export type LevelName = Lowercase<LogLevel>

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
-import type { LogLevel } from '../contract/records.ts'
 import { escapeHidden } from '../domain/text/visible-text.ts'
+import type { LogLevel } from '../features/log-records.ts'
 
 /** Longest line, in characters; of a longer record only its first members are written. */
 const LINE_LIMIT = 32 * 1024

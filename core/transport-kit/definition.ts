@@ -1,6 +1,7 @@
-import type { WireError } from '../contract/errors.ts'
-import type { GuardedFetch, OpenWebSocket, SocketRequest } from '../contract/fetch.ts'
+import type { GuardedFetch } from '../contract/fetch.ts'
 import type { JsonObject } from '../contract/json.ts'
+import type { OpenWebSocket, SocketRequest } from '../features/services/sockets.ts'
+import type { WireError } from './wire-error.ts'
 
 /**
  * The worker-side half of a transport. A module named by a `transport` contribution exports one of these as `default`,

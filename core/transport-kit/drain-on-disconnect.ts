@@ -1,4 +1,4 @@
-import type { WireError } from '../contract/errors.ts'
+import type { WireError } from './wire-error.ts'
 
 /** Callbacks of a `DrainOnDisconnect`; those of a `TransportIo` fit. */
 export interface DrainCallbacks {

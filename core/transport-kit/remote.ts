@@ -1,7 +1,8 @@
-import { HubError, type WireError } from '../contract/errors.ts'
+import { HubError } from '../contract/errors.ts'
 import type { GuardedResponse } from '../contract/fetch.ts'
 import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { TLS_CONFIG_SCHEMA } from './tls.ts'
+import type { WireError } from './wire-error.ts'
 import { toWireError } from './wire-error.ts'
 
 /** Code shared by transports that use MCP over HTTP: their configuration, and the errors of failed exchanges. */

@@ -1,4 +1,15 @@
-import { HubError, type WireError } from '../contract/errors.ts'
+import type { ErrorKind } from '../contract/definition.ts'
+import { type ErrorCode, type FieldError, HubError } from '../contract/errors.ts'
+
+/** An Error as it crosses a worker port, since structured clone loses `code` and `cause`. */
+export interface WireError {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly data?: Readonly<Record<string, unknown>>
+  readonly hint?: string
+  readonly own?: ErrorKind
+  readonly errors?: readonly FieldError[]
+}
 
 /** Converts an error. One that is not a HubError becomes `internal`: its text, from a library or the system, is only logged. */
 export function toWireError(error: unknown): WireError {

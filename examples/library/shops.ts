@@ -1,4 +1,4 @@
-import type { RecordKindDefinition } from 'patchbay/contract'
+import type { RecordKindDefinition } from 'patchbay/features'
 import { z } from 'zod'
 
 const shop = z.object({

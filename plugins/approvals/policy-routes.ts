@@ -1,4 +1,4 @@
-import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
+import type { PluginContext, UserActor } from 'patchbay/contract'
 import { z } from 'zod'
 import type { Policies } from './policies.ts'
 import { type Policy, policySchema } from './rules.ts'
@@ -17,12 +17,8 @@ const NONE: Policy = { rules: [] }
 export function addPolicyRoutes(context: PluginContext<unknown>, policies: Policies): void {
   const { routes, servers, groups } = context
 
-  async function owned(actor: UserActor, kind: 'servers' | 'groups', name: string) {
-    const found = await (kind === 'servers' ? servers : groups).find(actor, name)
-    if (found.ownerId !== actor.userId && actor.role !== 'admin')
-      throw new HubError('not_owner', `The owner of "${found.name}" sets its rules`)
-    return found
-  }
+  const owned = (actor: UserActor, kind: 'servers' | 'groups', name: string) =>
+    (kind === 'servers' ? servers : groups).find(actor, name, 'owner')
 
   for (const kind of ['servers', 'groups'] as const) {
     const thing = kind === 'servers' ? 'server' : 'group'

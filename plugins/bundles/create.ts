@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { HubError, type PluginServers, type ServerRecord, type UserActor } from 'patchbay/contract'
+import { HubError, type ServerRecord, type UserActor } from 'patchbay/contract'
+import type { PluginServers } from 'patchbay/features'
 import { nextTurn, OneAtATime, type Planned, plannedByReading } from 'patchbay/plugin-kit'
 import { invalid, type ReadLimits, readArchive, withoutSignature } from './archive.ts'
 import { type BundleManifest, MANIFEST_BYTES, readManifest, wantedFiles } from './manifest.ts'

@@ -1,4 +1,5 @@
-import type { AuditedRequest, JsonObject, JsonValue } from 'patchbay/contract'
+import type { JsonObject, JsonValue } from 'patchbay/contract'
+import type { AuditedRequest } from 'patchbay/features'
 import {
   checkName,
   type Draft,

@@ -1,4 +1,5 @@
-import type { AuditedRequest, PluginAudit, PluginRoutes, PluginServers, UserActor } from 'patchbay/contract'
+import type { PluginRoutes, UserActor } from 'patchbay/contract'
+import type { AuditedRequest, PluginAudit, PluginServers } from 'patchbay/features'
 import { exampleList, flag, formatRef, listOf, pageQuery, timestamp } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 import type { Bundles } from './create.ts'

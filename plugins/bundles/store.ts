@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
-import { HubError, type PluginPeople, type PluginServers, type Role } from 'patchbay/contract'
+import { HubError, type Role } from 'patchbay/contract'
+import type { PluginPeople, PluginServers } from 'patchbay/features'
 import { nextTurn, quoteName } from 'patchbay/plugin-kit'
 import type { ReadLimits } from './archive.ts'
 import { bundleError } from './errors.ts'

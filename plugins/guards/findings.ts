@@ -26,7 +26,7 @@ interface Kept {
   readonly samples: Sample[]
 }
 
-/** What rules found since the hub started, in memory. */
+/** Counts and samples of all rules since the hub started, in memory. */
 export class Findings {
   readonly #kept = new Map<string, Kept>()
   readonly #now: () => string

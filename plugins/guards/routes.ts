@@ -66,9 +66,8 @@ export function addRoutes(deps: GuardRoutesDeps): void {
 
 /** The server or group, for its owner and administrators. */
 async function owned({ context }: GuardRoutesDeps, things: keyof typeof KINDS, actor: UserActor, ref: string) {
-  const found = things === 'servers' ? await context.servers.find(actor, ref) : await context.groups.find(actor, ref)
-  if (found.ownerId !== actor.userId && actor.role !== 'admin')
-    throw new HubError('not_owner', `Cannot use the rules of ${found.name}: they are its owner's`)
+  const { servers, groups } = context
+  const found = await (things === 'servers' ? servers : groups).find(actor, ref, 'owner')
   const target: Target = { kind: KINDS[things], id: found.id }
   return { target, found }
 }

@@ -1,4 +1,5 @@
-import type { FieldError, PluginSealing, PluginTables } from 'patchbay/contract'
+import type { FieldError, PluginTables } from 'patchbay/contract'
+import type { PluginSealing } from 'patchbay/features'
 import { looksMasked, maskSecret, validationError } from 'patchbay/plugin-kit'
 import type { Places } from './filter.ts'
 import type { Findings } from './findings.ts'

@@ -11,7 +11,7 @@ const MOST_AT_ONCE = 32
 
 export type Webhook = NonNullable<Rule['webhook']>
 
-/** What a webhook is asked about. */
+/** The request that a webhook is asked about. */
 export interface WebhookQuestion {
   readonly rule: string
   readonly on: 'arguments' | 'result'

@@ -1,11 +1,5 @@
-import {
-  definePlugin,
-  type HeaderProvider,
-  HubError,
-  type PluginContext,
-  type ServerRecord,
-  type UserActor,
-} from 'patchbay/contract'
+import { definePlugin, HubError, type PluginContext, type ServerRecord, type UserActor } from 'patchbay/contract'
+import type { HeaderProvider } from 'patchbay/features'
 import { z } from 'zod'
 import { BUILT_IN, type HostedPlatform, platformOf } from './platforms.ts'
 

@@ -1,4 +1,4 @@
-import { HubError, type PluginLogger, type PluginThread, type UserActor } from 'patchbay/contract'
+import { HubError, type PluginLogger, type UserActor } from 'patchbay/contract'
 import type {
   Counted,
   DurationRow,
@@ -7,6 +7,7 @@ import type {
   LogStoreFeed,
   Measured,
   PendingRows,
+  PluginThread,
   RecordPage,
   StoredRecords,
   TallyRow,

@@ -1,4 +1,4 @@
-import type { LogLevel } from 'patchbay/contract'
+import type { LogLevel } from 'patchbay/features'
 import { normalForm } from 'patchbay/transport-kit'
 
 /** Characters of one text that can be found. */

@@ -1,5 +1,4 @@
-import type { LogRecord } from 'patchbay/contract'
-import type { FieldCondition, LogCondition, LogOperator } from 'patchbay/features'
+import type { FieldCondition, LogCondition, LogOperator, LogRecord } from 'patchbay/features'
 import { SEVERITIES } from 'patchbay/log-kit'
 import {
   folded,

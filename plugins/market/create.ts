@@ -1,11 +1,5 @@
-import {
-  HubError,
-  type JsonObject,
-  type PluginLogger,
-  type PluginServers,
-  type ServerRecord,
-  type UserActor,
-} from 'patchbay/contract'
+import { HubError, type JsonObject, type PluginLogger, type ServerRecord, type UserActor } from 'patchbay/contract'
+import type { PluginServers } from 'patchbay/features'
 import { type Planned, plannedByReading, quoteName } from 'patchbay/plugin-kit'
 import { type Listed, MarketCache, type SourceState } from './cache.ts'
 import { marketError } from './errors.ts'

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { AuditedRequest, JsonObject, JsonValue } from 'patchbay/contract'
+import type { JsonObject, JsonValue } from 'patchbay/contract'
+import type { AuditedRequest } from 'patchbay/features'
 import { canonical, type Draft, fillVariant, quoteName, usedInputs } from 'patchbay/plugin-kit'
 import { marketError } from './errors.ts'
 import { readInputs } from './inputs.ts'

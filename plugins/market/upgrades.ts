@@ -1,11 +1,5 @@
-import {
-  type AuditedRequest,
-  HubError,
-  type JsonObject,
-  type PluginServers,
-  type ServerRecord,
-  type UserActor,
-} from 'patchbay/contract'
+import { HubError, type JsonObject, type ServerRecord, type UserActor } from 'patchbay/contract'
+import type { AuditedRequest, PluginServers } from 'patchbay/features'
 import { formatRef, type Planned, plannedByReading, quoteName, validationError } from 'patchbay/plugin-kit'
 import type { Listed } from './cache.ts'
 import { marketError } from './errors.ts'

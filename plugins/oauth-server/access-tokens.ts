@@ -1,5 +1,6 @@
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
-import { type GrantScope, HubError, type PluginSealing } from 'patchbay/contract'
+import { type GrantScope, HubError } from 'patchbay/contract'
+import type { PluginSealing } from 'patchbay/features'
 import { scopesOf } from './tables.ts'
 
 /** Life of an access token, in seconds. */

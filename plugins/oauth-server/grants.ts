@@ -1,5 +1,6 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { GrantScope, GrantTarget, PluginSealing } from 'patchbay/contract'
+import type { GrantScope, GrantTarget } from 'patchbay/contract'
+import type { PluginSealing } from 'patchbay/features'
 import type { Client } from './clients.ts'
 import { OAuthError } from './errors.ts'
 import type { CodeRow, GrantRow, Tables } from './tables.ts'

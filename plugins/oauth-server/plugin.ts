@@ -40,7 +40,7 @@ export default definePlugin<OAuthServerConfig>({
   ],
   points: { externalAccounts: { main: true } },
   migrations: { '0001-first': first },
-  setup(context) {
+  async setup(context) {
     const { sealing, people } = context
     const limits = context.limits as typeof LIMITS
     // `Fail` allows the plugin's own codes alone, and those it shares with other plugins have no data either.
@@ -94,6 +94,8 @@ export default definePlugin<OAuthServerConfig>({
     context.events.on('server.removed', ({ data }) => ended.add(data.serverId))
     context.events.on('group.removed', ({ data }) => ended.add(data.groupId))
     context.jobs.every(SWEEP_MS, () => grants.sweep())
+    const issuers = new Set(context.config.issuers.map(({ issuer }) => issuer))
+    await context.signIns.endTeams(provider => provider.includes('://') && !issuers.has(provider))
     return undefined
   },
 })

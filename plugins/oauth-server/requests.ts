@@ -1,4 +1,5 @@
-import type { GrantScope, PluginSealing } from 'patchbay/contract'
+import type { GrantScope } from 'patchbay/contract'
+import type { PluginSealing } from 'patchbay/features'
 import type { Fail } from './errors.ts'
 import { resourceAt, SCOPES } from './site.ts'
 

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { PluginSealing } from 'patchbay/contract'
+import type { PluginSealing } from 'patchbay/features'
 import type { ClientMethod } from './tables.ts'
 
 const PREFIX = 'pbc_'

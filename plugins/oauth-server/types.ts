@@ -10,6 +10,8 @@ export interface ExternalAccounts {
   find(account: ExternalAccount): Promise<string | undefined>
   /** The user of the account, who is made with a name like this one unless there is one. */
   create(account: ExternalAccount, name: string): Promise<string>
+  /** Sets the user's teams by the claim of this name, or at this JSON Pointer, of a token of the issuer. */
+  setTeams(userId: string, issuer: string, name: string, claims: Readonly<Record<string, unknown>>): Promise<void>
   /** Calls `listener` with each account that a user unlinks, until the returned function is called. */
   onUnlinked(listener: (account: ExternalAccount) => void): () => void
 }

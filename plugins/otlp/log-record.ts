@@ -1,6 +1,6 @@
 import type { AnyValue, Attributes } from '@opentelemetry/api'
 import type { JsonLogsSerializer } from '@opentelemetry/otlp-transformer'
-import type { LogLevel, LogRecord } from 'patchbay/contract'
+import type { LogLevel, LogRecord } from 'patchbay/features'
 
 /** A log record in the form of the OpenTelemetry SDK. */
 export type OtlpRecord = Parameters<typeof JsonLogsSerializer.serializeRequest>[0][number]

@@ -1,6 +1,6 @@
 import { JsonLogsSerializer } from '@opentelemetry/otlp-transformer'
 import { resourceFromAttributes } from '@opentelemetry/resources'
-import type { LogRecord, LogSink } from 'patchbay/contract'
+import type { LogRecord, LogSink } from 'patchbay/features'
 import { type Collector, rejectedOf } from './collector.ts'
 import { type OtlpRecord, otlpRecord } from './log-record.ts'
 

@@ -1,4 +1,5 @@
 import { type Cleanup, definePlugin } from 'patchbay/contract'
+import type {} from 'patchbay/features'
 import { z } from 'zod'
 import { Collector } from './collector.ts'
 
@@ -45,6 +46,14 @@ const traces = collector.extend({
       description: 'Part of the tool calls that is traced when the caller does not decide, 0 to 1.',
       'x-zh': { title: '调用比例', description: '调用方未指定时追踪的工具调用比例，0 到 1。' },
     }),
+  failures: z
+    .boolean()
+    .default(false)
+    .meta({
+      title: 'Failed calls',
+      description: 'Sends a span for each failed call that is not traced.',
+      'x-zh': { title: '失败的调用', description: '为每个未被追踪的失败调用发送一个 span。' },
+    }),
 })
 
 const config = z.strictObject({
@@ -65,7 +74,7 @@ export default definePlugin<z.infer<typeof config>>({
   name: 'otlp',
   contract: 1,
   config,
-  async setup({ config: { logs, traces }, contribute, fetch, log }): Promise<Cleanup> {
+  async setup({ config: { logs, traces }, contribute, fetch, log, calls }): Promise<Cleanup> {
     if (logs) {
       const { createLogSink } = await import('./logs.ts')
       contribute('logSink', 'otlp', createLogSink(new Collector({ ...logs, fetch }), logs.serviceName))
@@ -74,6 +83,7 @@ export default definePlugin<z.infer<typeof config>>({
     const { startTraces } = await import('./traces.ts')
     const started = await startTraces(new Collector({ ...traces, fetch }), { ...traces, log })
     contribute('callTracer', 'otlp', started)
+    if (traces.failures) calls.on(call => started.ended(call))
     return () => started.stop()
   },
 })

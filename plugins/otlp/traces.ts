@@ -14,7 +14,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources'
 import { NodeSDK } from '@opentelemetry/sdk-node'
 import { AlwaysOnSampler } from '@opentelemetry/sdk-trace'
 import { HUB_VERSION, type PluginLogger } from 'patchbay/contract'
-import type { CallTrace, CallTracer, TracedCall } from 'patchbay/features'
+import type { CallTrace, CallTracer, FinishedCall, TracedCall } from 'patchbay/features'
 import { type Collector, rejectedOf } from './collector.ts'
 import { SpanQueue } from './span-queue.ts'
 
@@ -34,6 +34,8 @@ export interface TraceOptions {
 
 /** Traces that go to a collector. */
 export interface Traces extends CallTracer {
+  /** Makes a span of a failed call that was not traced. */
+  ended(call: FinishedCall): void
   /** Sends the last spans, within 3 s. Never rejects. */
   stop(): Promise<void>
 }
@@ -71,10 +73,7 @@ export async function startTraces(collector: Collector, { serviceName, ratio, lo
       traceparent: `00-${traceId}-${spanId}-01`,
       end(status) {
         for (const span of [client, server]) {
-          if (status !== 'success') {
-            span.setAttribute('error.type', status === 'error' ? 'tool_error' : status)
-            span.setStatus({ code: SpanStatusCode.ERROR })
-          }
+          if (status !== 'success') fail(span, status)
           span.end()
         }
       },
@@ -82,6 +81,9 @@ export async function startTraces(collector: Collector, { serviceName, ratio, lo
   }
   return {
     begin,
+    ended(call) {
+      if (call.outcome !== 'ok' && call.traceId === undefined) addFailed(tracer, queue, call)
+    },
     counts: () => queue.counts(),
     async stop() {
       const { promise: late, resolve } = Promise.withResolvers<void>()
@@ -92,6 +94,28 @@ export async function startTraces(collector: Collector, { serviceName, ratio, lo
       for (const place of [trace, context, propagation]) place.disable()
     },
   }
+}
+
+function fail(span: Span, status: string): void {
+  span.setAttribute('error.type', status === 'error' ? 'tool_error' : status)
+  span.setStatus({ code: SpanStatusCode.ERROR })
+}
+
+/** The tool's name of a call that reached no server is any text of the caller, and is left out. */
+function addFailed(tracer: Tracer, queue: SpanQueue, { at, durationMs, status, userId, ...call }: FinishedCall): void {
+  const isSent = call.serverId !== ''
+  const startTime = Date.parse(at)
+  const attributes: Attributes = {
+    'mcp.method.name': 'tools/call',
+    'gen_ai.operation.name': 'execute_tool',
+    ...(isSent ? { 'gen_ai.tool.name': call.tool, 'patchbay.server': call.server } : {}),
+    'patchbay.request.id': call.requestId,
+  }
+  const name = isSent ? `tools/call ${call.tool}` : 'tools/call'
+  const span = tracer.startSpan(name, { kind: SpanKind.SERVER, startTime, attributes }, ROOT_CONTEXT)
+  queue.holds(span, userId)
+  fail(span, status)
+  span.end(startTime + durationMs)
 }
 
 function spanOf(

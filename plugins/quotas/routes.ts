@@ -31,20 +31,8 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
   const { routes, servers, groups, people } = context
   const limits = context.limits as typeof LIMITS
 
-  /** The server, for its owner and administrators. */
-  async function ownServer(actor: UserActor, name: string) {
-    const found = await servers.find(actor, name)
-    if (found.ownerId !== actor.userId && actor.role !== 'admin')
-      throw new HubError('not_owner', `The owner of "${found.name}" sets its quotas`)
-    return found
-  }
-
-  async function ownGroup(actor: UserActor, name: string) {
-    const found = await groups.find(actor, name)
-    if (found.ownerId !== actor.userId && actor.role !== 'admin')
-      throw new HubError('not_owner', `The owner of "${found.name}" sets its quotas`)
-    return found
-  }
+  const ownServer = (actor: UserActor, name: string) => servers.find(actor, name, 'owner')
+  const ownGroup = (actor: UserActor, name: string) => groups.find(actor, name, 'owner')
 
   async function ownKey(actor: UserActor, keyId: string): Promise<void> {
     if (!(await people.keys(actor)).some(({ id }) => id === keyId))

@@ -96,9 +96,7 @@ export function addUsageRoutes(context: PluginContext<unknown>, plans: Plans, us
   async function whose(actor: UserActor, server: string | undefined, all: boolean) {
     if (all && actor.role !== 'admin') throw new HubError('admin_only', 'Only administrators see the use of all users')
     if (server === undefined) return all ? {} : { userId: actor.userId }
-    const found = await servers.find(actor, server)
-    if (found.ownerId !== actor.userId && actor.role !== 'admin')
-      throw new HubError('not_owner', `The owner of "${found.name}" sees its use`)
+    const found = await servers.find(actor, server, 'owner')
     return { serverId: found.id }
   }
 

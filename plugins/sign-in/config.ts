@@ -1,31 +1,28 @@
+import { fieldTexts } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 
 const id = z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/)
 const domain = z.string().regex(/^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/)
 
-/** Title and description of a field, in English and in Chinese. */
-const words = (title: string, description: string, zhTitle: string, zhDescription: string) => ({
-  ...{ title, description },
-  'x-zh': { title: zhTitle, description: zhDescription },
-})
-
 const provider = z.strictObject({
-  id: id.meta(words('Id', 'Part of addresses; linked accounts keep it.', 'ID', '地址的一部分；已关联的账号会保留它。')),
+  id: id.meta(
+    fieldTexts('Id', 'Part of addresses; linked accounts keep it.', 'ID', '地址的一部分；已关联的账号会保留它。'),
+  ),
   kind: z
     .enum(['oidc', 'github'])
-    .meta(words('Kind', 'An issuer of OpenID Connect, or GitHub.', '类型', 'OpenID Connect 颁发者或 GitHub。')),
+    .meta(fieldTexts('Kind', 'An issuer of OpenID Connect, or GitHub.', '类型', 'OpenID Connect 颁发者或 GitHub。')),
   label: z
     .string()
     .trim()
     .min(1)
     .max(64)
-    .meta(words('Label', 'The name on the button.', '名称', '按钮上显示的名称。')),
+    .meta(fieldTexts('Label', 'The name on the button.', '名称', '按钮上显示的名称。')),
   issuer: z
     .url({ protocol: /^https?$/ })
     .max(2_048)
     .optional()
     .meta(
-      words(
+      fieldTexts(
         'Issuer',
         'The issuer of OpenID Connect, exactly as its metadata says; for GitHub the address of an own one.',
         '颁发者',
@@ -37,7 +34,12 @@ const provider = z.strictObject({
     .min(1)
     .max(512)
     .meta(
-      words('Client id', 'As the hub is registered at the provider.', '客户端 ID', '中枢在提供方注册时得到的 ID。'),
+      fieldTexts(
+        'Client id',
+        'As the hub is registered at the provider.',
+        '客户端 ID',
+        '中枢在提供方注册时得到的 ID。',
+      ),
     ),
   clientSecret: z
     .string()
@@ -45,7 +47,7 @@ const provider = z.strictObject({
     .max(2_048)
     .optional()
     .meta({
-      ...words('Client secret', 'As the provider gave it to the hub.', '客户端密钥', '提供方给中枢的密钥。'),
+      ...fieldTexts('Client secret', 'As the provider gave it to the hub.', '客户端密钥', '提供方给中枢的密钥。'),
       writeOnly: true,
     }),
   scopes: z
@@ -53,7 +55,7 @@ const provider = z.strictObject({
     .max(20)
     .optional()
     .meta(
-      words(
+      fieldTexts(
         'Scopes',
         'Default: openid, profile and email; for GitHub read:user and user:email.',
         '权限范围',
@@ -67,29 +69,42 @@ const provider = z.strictObject({
         .min(1)
         .max(128)
         .optional()
-        .meta(words('Name', 'The claim with the name of a new user.', '用户名', '用作新用户名称的声明。')),
+        .meta(fieldTexts('Name', 'The claim with the name of a new user.', '用户名', '用作新用户名称的声明。')),
       subject: z
         .string()
         .min(1)
         .max(128)
         .optional()
         .meta(
-          words(
+          fieldTexts(
             'User',
             'The claim with the lasting id of the user, such as oid. Default: sub.',
             '用户 ID',
             '含有用户固定 ID 的声明，例如 oid；默认为 sub。',
           ),
         ),
+      groups: z
+        .string()
+        .min(1)
+        .max(256)
+        .optional()
+        .meta(
+          fieldTexts(
+            'Groups',
+            'The claim with the groups of the user, such as groups, or a JSON Pointer: /realm_access/roles. It sets the teams of this provider.',
+            '用户组',
+            '含有用户所属组的声明，例如 groups，或 JSON Pointer：/realm_access/roles；用于设置来自此提供方的团队。',
+          ),
+        ),
     })
     .optional()
-    .meta(words('Claims', 'Claims that are read.', '声明', '要读取的声明。')),
+    .meta(fieldTexts('Claims', 'Claims that are read.', '声明', '要读取的声明。')),
   domains: z
     .array(domain)
     .max(100)
     .optional()
     .meta(
-      words(
+      fieldTexts(
         'Domains',
         'Only people with a verified e-mail address at one of these domains.',
         '域名',
@@ -100,7 +115,7 @@ const provider = z.strictObject({
     .enum(['off', 'link', 'create'])
     .default('off')
     .meta(
-      words(
+      fieldTexts(
         'Accounts',
         'off: accounts that are linked. link: users link their account. create: also makes new users.',
         '账号',
@@ -126,7 +141,7 @@ const header = z
 /** The user that a proxy before the hub has signed in. */
 const forwarded = z.strictObject({
   user: header.meta(
-    words(
+    fieldTexts(
       'Header of the user',
       'The header with the name of the user, which a proxy of TRUSTED_PROXIES sets.',
       '用户请求头',
@@ -136,13 +151,32 @@ const forwarded = z.strictObject({
   email: header
     .optional()
     .meta(
-      words('Header of the address', 'The header with the e-mail address.', '邮箱请求头', '含有邮箱地址的请求头。'),
+      fieldTexts(
+        'Header of the address',
+        'The header with the e-mail address.',
+        '邮箱请求头',
+        '含有邮箱地址的请求头。',
+      ),
     ),
+  groups: header
+    .optional()
+    .meta(
+      fieldTexts(
+        'Header of the groups',
+        'The header with the groups of the user, which sets the teams of the provider "proxy".',
+        '用户组请求头',
+        '含有用户所属组的请求头，用于设置来自提供方 proxy 的团队。',
+      ),
+    ),
+  separator: z
+    .enum([',', ';', '|', ' '])
+    .default(',')
+    .meta(fieldTexts('Separator', 'Between two groups in the header.', '分隔符', '请求头中两个组之间的分隔符。')),
   provision: z
     .enum(['off', 'create'])
     .default('off')
     .meta(
-      words(
+      fieldTexts(
         'Accounts',
         'off: users that there are. create: also makes new users.',
         '账号',
@@ -153,7 +187,7 @@ const forwarded = z.strictObject({
     .boolean()
     .default(false)
     .meta(
-      words(
+      fieldTexts(
         'Administrators',
         'The proxy signs administrators in too. Default: they sign in at the hub.',
         '管理员',
@@ -179,7 +213,7 @@ export const config = z.strictObject({
     .enum(['on', 'admins', 'off'])
     .default('on')
     .meta(
-      words(
+      fieldTexts(
         'Passwords',
         'admins: only administrators sign in with a password. off: the sign-in page shows no password either; administrators keep theirs.',
         '密码登录',
@@ -189,7 +223,7 @@ export const config = z.strictObject({
   forwarded: forwarded
     .optional()
     .meta(
-      words(
+      fieldTexts(
         'Sign-in by a proxy',
         'A proxy before the hub signs users in and names them in a header. It must remove that header from what clients send.',
         '代理登录',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { PluginSealing } from 'patchbay/contract'
+import type { PluginSealing } from 'patchbay/features'
 import type { Fail } from './errors.ts'
 import type { FactorRow, Tables } from './tables.ts'
 import { newSecret, stepOf } from './totp.ts'

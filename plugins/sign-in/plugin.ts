@@ -1,4 +1,5 @@
-import { definePlugin, type Person } from 'patchbay/contract'
+import { definePlugin } from 'patchbay/contract'
+import type { Person } from 'patchbay/features'
 import { addAdminRoutes } from './admin-routes.ts'
 import { config, type SignInConfig } from './config.ts'
 import { ERRORS, type Fail } from './errors.ts'
@@ -16,6 +17,7 @@ import { Identities } from './providers/identities.ts'
 import { addIdentities } from './providers/identity-routes.ts'
 import { addProviders } from './providers/provider-routes.ts'
 import { openProviders } from './providers/providers.ts'
+import { TeamsBySignIn } from './providers/teams.ts'
 import { addSignIn } from './sign-in-routes.ts'
 import { first, identities as identitiesTable, passkeys as passkeysTable, type SignInTables } from './tables.ts'
 import { Tickets } from './tickets.ts'
@@ -39,7 +41,7 @@ export default definePlugin<SignInConfig>({
   words,
   claims: ['/api/auth/*', '/api/admin/users/*'],
   migrations: { '0001-first': first, '0002-identities': identitiesTable, '0003-passkeys': passkeysTable },
-  setup(context) {
+  async setup(context) {
     const limits = context.limits as typeof LIMITS
     // `Fail` allows the plugin's own codes alone, and those it shares with other plugins have no data either.
     const fail: Fail = (code, message, cause) => context.error(code as never, message, { cause })
@@ -55,6 +57,7 @@ export default definePlugin<SignInConfig>({
     const providers = openProviders(config, context.fetch, fail)
     const issuers = new Set([...providers.values()].map(({ issuer }) => issuer))
     if (config.forwarded) issuers.add(FORWARDED)
+    const teams = new TeamsBySignIn(context, turns, providers.values())
     const passkeys = new Passkeys(tables, fail)
     const challenges = new Challenges(sealing, fail)
     const checks = new PasskeyChecks({ passkeys, challenges, people, tries, fail, failed })
@@ -67,14 +70,24 @@ export default definePlugin<SignInConfig>({
     addPasskeys(context, { tables, factors, passkeys, checks, proofs, tickets, turns, fail })
     addAdminRoutes(context, { factors, turns })
     const { passwords, forwarded } = config
-    addProviders(context, { providers, flows: new Flows(sealing, fail), identities, turns, fail, passwords, forwarded })
-    addForwarded(context, { settings: forwarded, identities, turns, fail })
-    addIdentities(context, { identities, turns, ways })
+    addProviders(context, {
+      providers,
+      flows: new Flows(sealing, fail),
+      identities,
+      turns,
+      teams,
+      fail,
+      passwords,
+      forwarded,
+    })
+    addForwarded(context, { settings: forwarded, identities, turns, teams, fail })
+    addIdentities(context, { identities, turns, teams, ways })
 
     context.contribute('secondFactor', NAME, proofs)
-    context.contribute('externalAccounts', NAME, externalAccounts(context, { identities, providers, turns }))
+    context.contribute('externalAccounts', NAME, externalAccounts(context, { identities, teams, turns }))
     context.contribute('builtPage', 'factors', { access: 'user' })
     context.jobs.every(SWEEP_MS, () => tickets.sweep())
+    await teams.endOthers(forwarded?.groups === undefined ? undefined : FORWARDED)
     return undefined
   },
 })

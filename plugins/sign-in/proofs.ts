@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { Person, Role } from 'patchbay/contract'
-import type { AskedProof, ProofPurpose, SecondAnswer, SecondFactor } from 'patchbay/features'
+import type { Role } from 'patchbay/contract'
+import type { AskedProof, Person, ProofPurpose, SecondAnswer, SecondFactor } from 'patchbay/features'
 import type { SignInConfig } from './config.ts'
 import type { Fail } from './errors.ts'
 import type { Factors } from './factors.ts'

@@ -1,6 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import type { Person, PluginSealing } from 'patchbay/contract'
-import type { ProofPurpose } from 'patchbay/features'
+import type { Person, PluginSealing, ProofPurpose } from 'patchbay/features'
 import type { Fail } from './errors.ts'
 import type { Tables } from './tables.ts'
 

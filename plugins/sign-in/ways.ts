@@ -1,5 +1,5 @@
-import type { PluginPeople, Role } from 'patchbay/contract'
-import type { PluginSignIns } from 'patchbay/features'
+import type { Role } from 'patchbay/contract'
+import type { PluginPeople, PluginSignIns } from 'patchbay/features'
 import type { SignInConfig } from './config.ts'
 import { placeOf } from './passkeys/place.ts'
 import type { Passkeys } from './passkeys/stored.ts'

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { GuardedFetch, JsonObject, LogRecord, LogSink } from 'patchbay/contract'
+import type { GuardedFetch, JsonObject } from 'patchbay/contract'
+import type { LogRecord, LogSink } from 'patchbay/features'
 import { firstWithin } from 'patchbay/transport-kit'
 import { isKnown, refused, SearchEngine } from './engine.ts'
 

@@ -1,4 +1,4 @@
-import type { LogRecord } from 'patchbay/contract'
+import type { LogRecord } from 'patchbay/features'
 
 /** ERROR, WARN, INFO, DEBUG and TRACE as severities of RFC 5424. */
 const SEVERITIES: Readonly<Record<LogRecord['level'], number>> = { ERROR: 3, WARN: 4, INFO: 6, DEBUG: 7, TRACE: 7 }

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import type { LogRecord, LogSink } from 'patchbay/contract'
+import type { LogRecord, LogSink } from 'patchbay/features'
 import { type Carrier, StreamCarrier, type Target, UdpCarrier } from './carriers.ts'
 import { FACILITIES, type SyslogConfig } from './config.ts'
 import { cutBytes, type Sender, syslogMessage } from './message.ts'

@@ -1,5 +1,5 @@
-import type { GuardedRequest, GuardedResponse, WireError } from 'patchbay/contract'
-import type { LongMessage, MessageLink, TransportIo } from 'patchbay/transport-kit'
+import type { GuardedRequest, GuardedResponse } from 'patchbay/contract'
+import type { LongMessage, MessageLink, TransportIo, WireError } from 'patchbay/transport-kit'
 import {
   DrainOnDisconnect,
   FollowedAddress,

@@ -1,5 +1,5 @@
-import type { GuardedResponse, WireError } from 'patchbay/contract'
-import type { LongMessage } from 'patchbay/transport-kit'
+import type { GuardedResponse } from 'patchbay/contract'
+import type { LongMessage, WireError } from 'patchbay/transport-kit'
 import {
   backoffMs,
   contentTypeOf,

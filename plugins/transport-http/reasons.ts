@@ -1,4 +1,4 @@
-import type { WireError } from 'patchbay/contract'
+import type { WireError } from 'patchbay/transport-kit'
 
 /** The `connection_lost` error for a stream that ended before its response. */
 export function streamLost(): WireError {

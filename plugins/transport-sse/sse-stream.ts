@@ -1,4 +1,5 @@
-import { type GuardedResponse, HubError, type WireError } from 'patchbay/contract'
+import { type GuardedResponse, HubError } from 'patchbay/contract'
+import type { WireError } from 'patchbay/transport-kit'
 import {
   backoffMs,
   contentTypeOf,

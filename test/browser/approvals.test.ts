@@ -1,4 +1,4 @@
-/** A person decides about calls at the console. */
+/** A person decides about calls at the console, and sets the rules and quotas of servers, groups and keys there. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { sharedFixture } from '../mcp/shared-fixture.ts'
@@ -82,5 +82,133 @@ test.each(VIEWS)('the page of usage shows quotas and calls: %s', async (name, vi
   expect(await page.locator('pb-page-usage table').count()).toBe(2)
   expect(await axe(tab)).toEqual([])
   if (PICTURES) await page.screenshot({ path: `${PICTURES}/usage-${name}.png`, fullPage: true })
+  await tab.close()
+})
+
+test('an owner makes, orders, changes and deletes the rules of a server', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  const stored = async () => (await admin.ok('GET', '/api/servers/bank/approvals')).rules
+  await tab.go('/servers/admin~bank?tab=rules', '#approval-rules-h')
+  await page.getByText('If the tool is pay, the call waits for the owner of the server at the console').waitFor()
+  await page.getByRole('button', { name: 'New approval rule' }).click()
+  await page.locator('#approval-tools').fill('pay, paid')
+  await page.getByRole('button', { name: 'Add a condition' }).click()
+  await page.getByLabel('Path of argument 1').fill('amount')
+  await page.getByLabel('Comparison 1').selectOption('gt')
+  await page.getByLabel('Value 1').fill('a lot')
+  await page.locator('input[name=who][value=caller]').check()
+  await page.locator('#approval-timeout').fill('ten minutes')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.locator('#approval-timeout[aria-invalid=true]').waitFor()
+  expect(await page.locator('.argrow [aria-invalid=true]').count()).toBeGreaterThan(0)
+  expect(await axe(tab)).toEqual([])
+  if (PICTURES) await page.screenshot({ path: `${PICTURES}/rule-errors.png` })
+  expect(await stored()).toHaveLength(1)
+  await page.getByLabel('Path of argument 1').fill('/amount')
+  await page.getByLabel('Value 1').fill('500')
+  await page.locator('#approval-timeout').fill('2m')
+  await page.getByText('If the tool is pay or paid and /amount is greater than 500, the call waits for its user').waitFor()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Move rule 2 up' }).click()
+  await page.locator('ol.list > li').first().getByText('/amount is greater than 500').waitFor()
+  const asked = {
+    // biome-ignore lint/suspicious/noThenProperty: the word of rules
+    ...{ then: 'ask', who: 'caller', by: ['console'], timeout: '2m' },
+    when: { tools: ['pay', 'paid'], arguments: { '/amount': { gt: 500 } } },
+  }
+  expect((await stored())[0]).toEqual(asked)
+  await page.getByRole('button', { name: 'Edit rule 1' }).click()
+  await page.locator('input[name=then][value=deny]').check()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('the call is denied').waitFor()
+  expect((await pay(501)).json.code).toBe('approval_denied')
+  await page.getByRole('button', { name: 'Delete rule 1' }).click()
+  await page.getByRole('button', { name: 'Delete rule', exact: true }).click()
+  await page.getByRole('button', { name: 'Delete rule 2' }).waitFor({ state: 'detached' })
+  expect(await stored()).toHaveLength(1)
+  await tab.close()
+})
+
+test('rules that another user has changed meanwhile are not written over', async () => {
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.go('/servers/admin~bank?tab=rules', 'ol.list')
+  await page.getByRole('button', { name: 'Edit rule 1' }).click()
+  await page.locator('#approval-remember').fill('5m')
+  // biome-ignore lint/suspicious/noThenProperty: the word of rules
+  const rules = [{ when: { tools: ['pay'] }, then: 'ask', remember: '2h' }]
+  const theirs = await admin.ok('PUT', '/api/servers/bank/approvals', { rules })
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Another user has changed these rules meanwhile').waitFor()
+  expect(await admin.ok('GET', '/api/servers/bank/approvals')).toEqual(theirs)
+  await tab.close()
+})
+
+test('an owner sets quotas of a server, a tool and a key', async () => {
+  const { id } = await admin.ok('POST', '/api/keys', { label: 'script', scopes: ['mcp'] })
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.go('/servers/admin~bank?tab=rules', '#quotas-h')
+  await page.getByRole('button', { name: 'Limit all calls' }).click()
+  await page.locator('#quota-perMinute').fill('1.5')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.locator('#quota-perMinute[aria-invalid=true]').waitFor()
+  await page.locator('#quota-perMinute').fill('600')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('600 in a minute').waitFor()
+  await page.getByRole('button', { name: 'Quota of a tool' }).click()
+  await page.locator('#quota-tool').selectOption('paid')
+  await page.locator('#quota-perDay').fill('0')
+  expect(await axe(tab)).toEqual([])
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('0 in a day').waitFor()
+  expect((await admin.request('POST', '/api/servers/bank/tools/paid/call', {})).json.code).toBe('quota_day')
+  await page.getByRole('button', { name: 'Remove the quota of paid' }).click()
+  await page.getByRole('button', { name: 'Remove quota' }).click()
+  await page.getByText('0 in a day').waitFor({ state: 'detached' })
+  expect((await admin.request('POST', '/api/servers/bank/tools/paid/call', {})).status).toBe(200)
+  await tab.go('/keys', 'td .nm')
+  await page.getByRole('button', { name: 'Quota of script' }).click()
+  await page.locator('#key-quota-atOnce').fill('3')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The quota of script is saved').waitFor()
+  expect((await admin.ok('GET', `/api/keys/${id}/quota`)).quota).toEqual({ atOnce: 3 })
+  await tab.close()
+})
+
+test.each(VIEWS)('rules and quotas of a server and a group fit: %s', async (name, view) => {
+  const rules = [
+    // biome-ignore-start lint/suspicious/noThenProperty: the word of rules
+    { when: { tools: ['pay'] }, then: 'ask', remember: '1h' },
+    { when: { readOnly: true, clients: ['Claude*'] }, then: 'allow' },
+    { when: { destructive: true, arguments: { '/amount': { gt: 100, lte: 5000 } } }, then: 'deny' },
+    // biome-ignore-end lint/suspicious/noThenProperty: the word of rules
+  ]
+  if (name === 'wide') await admin.ok('POST', '/api/groups', { name: 'money', members: [{ server: 'bank' }] })
+  for (const path of ['servers/bank', 'groups/money']) {
+    await admin.ok('PUT', `/api/${path}/approvals`, { rules })
+    await admin.ok('PUT', `/api/${path}/quota`, { quota: { perMinute: 600, resultTokensPerDay: 1_000_000 } })
+  }
+  const tab = await openTab(browser, hub, admin, view)
+  const { page } = tab
+  for (const [part, path] of [
+    ['server', '/servers/admin~bank?tab=rules'],
+    ['group', '/groups/money'],
+  ] as const) {
+    await tab.go(path, 'ol.list')
+    await page.locator('pb-quotas ul.list').waitFor()
+    expect(await axe(tab)).toEqual([])
+    await tab.fitsSideways('asPhone')
+    if (PICTURES) await page.screenshot({ path: `${PICTURES}/rules-${part}-${name}.png`, fullPage: true })
+  }
+  await page.locator('ol.list > li').last().locator('.btn').nth(2).click()
+  await page.locator('#approval-tools').waitFor()
+  expect(await axe(tab)).toEqual([])
+  await tab.fitsSideways('asPhone')
+  if (PICTURES) {
+    await page.setViewportSize({ width: view.width ?? 1280, height: 1900 })
+    await page.screenshot({ path: `${PICTURES}/rule-form-${name}.png` })
+  }
   await tab.close()
 })

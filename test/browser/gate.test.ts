@@ -226,6 +226,20 @@ test('a page of the console has its policy, and its files may be kept for ever',
     expect(await script.text()).toContain('pb-app')
   }
   expect((await fetch(`${hub.url}/no/such/page`, { headers: html })).status).toBe(404)
+  // Those of plugins too.
+  const places = [
+    '/keys',
+    '/market/x',
+    '/logs',
+    '/guards',
+    '/connections',
+    '/connect/x',
+    '/apps',
+    '/consent',
+    '/signin/callback',
+  ]
+  for (const path of places)
+    expect([path, (await fetch(`${hub.url}${path}`, { headers: html })).status]).toEqual([path, 200])
   expect((await fetch(`${hub.url}/assets/..%2fmanifest.json`)).status).toBe(400)
   expect((await fetch(`${hub.url}/assets/manifest.json`)).status).toBe(404)
   expect((await fetch(`${hub.url}/servers`)).status).toBe(404)

@@ -163,7 +163,7 @@ test('an open console loses the page with its plugin, and every link to it, and 
     expect([path, await links.count()]).toEqual([path, 0])
   }
   await tab.go('/logs', '.empty')
-  expect(await page.textContent('main')).toContain('There is nothing at this address')
+  expect(await page.textContent('main')).toContain('It belongs to the plugin log-database')
   await admin.ok('PATCH', '/api/admin/plugins/log-database', { enabled: true })
   await page.waitForSelector('tr[data-key]')
   await page.waitForSelector('.rail a[href$="/logs"]')

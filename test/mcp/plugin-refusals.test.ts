@@ -159,6 +159,7 @@ describe.each(extent([true], [true, false]))('a plugin with middlewares, isolate
         ...{ id: expect.stringMatching(/./), name: 'odd' },
         ...{ ownerId: expect.stringMatching(/./), ownerName: 'admin' },
       },
+      tags: { group: [], server: [] },
       tool: { name: 'say', annotations: expect.any(Object) },
     })
     const direct = await admin.mcp('/mcp/odd')

@@ -1,7 +1,8 @@
 /** Log records at a search engine: each is stored once, whatever is refused on the way. */
+
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../core/contract/json.ts'
-import type { LogSink } from '../../core/contract/points.ts'
+import type { LogSink } from '../../core/features/log-sinks.ts'
 import { createGuardedFetch } from '../../core/outbound/create.ts'
 import { SearchSink } from '../../plugins/sink-search/sink.ts'
 import { startHub, stdioFixture } from '../support/hub.ts'

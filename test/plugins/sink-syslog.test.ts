@@ -1,11 +1,12 @@
 /** Log records at a real rsyslogd: as messages of RFC 5424, over each protocol, and over a time when it is down. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
-import type { LogSink } from '../../core/contract/points.ts'
-import type { LogRecord } from '../../core/contract/records.ts'
+import type { LogRecord } from '../../core/features/log-records.ts'
+import type { LogSink } from '../../core/features/log-sinks.ts'
 import { StreamCarrier } from '../../plugins/sink-syslog/carriers.ts'
 import { cutBytes, syslogMessage } from '../../plugins/sink-syslog/message.ts'
 import { SyslogSink } from '../../plugins/sink-syslog/sink.ts'

@@ -77,11 +77,26 @@ arguments or environment · \`78\` the settings file cannot be used. One line \`
 `
 }
 
+/** Modules that merge events of features into those of the contract. */
+const FEATURE_EVENTS = [
+  'features/call-records.ts',
+  'features/log-records.ts',
+  'features/alerts.ts',
+  'features/bridge.ts',
+  'features/sharing.ts',
+]
+
+/** The members of the interface of events in a file of core, indented as in the contract. */
+function payloadsIn(file: string): string {
+  const source = readFileSync(new URL(`../../core/${file}`, import.meta.url), 'utf8')
+  const found = /\n( *)(?:export )?interface PluginEvents \{\n([\s\S]*?)\n\1\}\n/.exec(source)
+  const [, indent = '', body = ''] = found ?? []
+  return `${body.replaceAll(new RegExp(`^${indent}`, 'gm'), '')}\n`
+}
+
 function eventsPage(): string {
-  const read = (path: string) => readFileSync(new URL(`../../core/${path}`, import.meta.url), 'utf8')
-  const ofCore = /export interface PluginEvents \{\n([\s\S]*?)\n\}\n/.exec(read('contract/events.ts'))?.[1]
-  const ofFeatures = /interface PluginEvents \{\n([\s\S]*?)\n {2}\}\n/.exec(read('features/sharing.ts'))?.[1]
-  const rows = [...`${ofCore}\n${ofFeatures}`.matchAll(/^ {2,4}'([\w.]+)': (\{.*\}|\{\n[\s\S]*?\n {2}\}|\w+)$/gm)].map(
+  const body = ['contract/events.ts', ...FEATURE_EVENTS].map(payloadsIn).join('')
+  const rows = [...body.matchAll(/^ {2}'([\w.]+)': (\{.*\}|\{\n[\s\S]*?\n {2}\}|\w+)$/gm)].map(
     ([, name = '', payload = '']) => {
       const topic = TOPICS.find(each => LIVE_EVENTS[each].some(known => known === name))
       const fields = payload.replace(/([^{\s])\n +(?=[a-z])/g, '$1; ').replace(/\s+/g, ' ')
@@ -102,7 +117,7 @@ every user when they are public, and to administrators.
 ${rows.join('\n')}
 
 \`AlertEvent\` is \`{ rule, severity, subject, incident? }\`, \`ShareChange\` is \`{ kind, id, ref, subject, role }\`; \`ToolCallRecord\` and \`LogRecord\` are described in
-\`core/contract/records.ts\`.
+\`core/features/\`.
 `
 }
 

@@ -61,7 +61,9 @@ export class PbFrame extends PbElement {
   }
 
   #places(part: RailPart): readonly PlaceDefinition[] {
-    return placesNow().filter(place => place.rail === part && (!place.adminOnly || session.isAdmin))
+    return placesNow()
+      .filter(place => place.rail === part && (!place.adminOnly || session.isAdmin))
+      .toSorted((left, right) => (left.order ?? 0) - (right.order ?? 0))
   }
 
   #rail(marked: string | undefined): TemplateResult {

@@ -1,4 +1,5 @@
 import { html as staticHtml, unsafeStatic } from 'lit/static-html.js'
+import type { PieceSubject } from './part.ts'
 import type { Match } from './places.ts'
 import type { Place } from './router.ts'
 
@@ -8,8 +9,8 @@ export function pageElement({ place: { element }, params }: Match, { query }: Pl
   return staticHtml`<${tag} .params=${params} .query=${query}></${tag}>`
 }
 
-/** An element by its name, without properties. */
-export function namedElement(name: string): unknown {
+/** An element by its name, with the property `subject` if there is one. */
+export function namedElement(name: string, subject?: PieceSubject): unknown {
   const tag = unsafeStatic(name)
-  return staticHtml`<${tag}></${tag}>`
+  return subject === undefined ? staticHtml`<${tag}></${tag}>` : staticHtml`<${tag} .subject=${subject}></${tag}>`
 }

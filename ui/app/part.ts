@@ -13,6 +13,8 @@ export interface PlaceDefinition {
   readonly icon: string
   /** Absent: reached by links alone. */
   readonly rail?: RailPart
+  /** Position among the places of the same part of the rail, the smallest first; default 0. */
+  readonly order?: number
   /** The place in the rail that is marked instead of this one. */
   readonly within?: string
   readonly adminOnly?: true
@@ -29,12 +31,21 @@ export interface PlaceDefinition {
   readonly load: () => Promise<unknown>
 }
 
+/** The thing of which a piece shows a part: the element of the piece gets it as the property `subject`. */
+export interface PieceSubject {
+  readonly kind: 'server' | 'group' | 'key'
+  /** Owner and name of a server or group, such as `ann~notes`; the id of a key. */
+  readonly ref: string
+  readonly name: string
+}
+
 /**
- * A part of one of the console's own pages that a plugin has: a way to add servers, a section of one's own settings, the
- * question of who the user is (`proof`), or the page of a user who must set a second factor (`factor-gate`).
+ * A part of one of the console's own pages that a plugin has: a way to add servers, a section of one's own settings, rules of a
+ * server, a group or an access key for its owner, the question of who the user is (`proof`), or the page of a user who must set a
+ * second factor (`factor-gate`).
  */
 export interface Piece {
-  readonly slot: 'add-server' | 'settings' | 'proof' | 'factor-gate'
+  readonly slot: 'add-server' | 'settings' | 'server-rules' | 'group-rules' | 'key-rules' | 'proof' | 'factor-gate'
   readonly id: string
   readonly title: () => string
   /** Id of the plugin's contribution to `builtPage` with which the piece is open. */

@@ -1,6 +1,7 @@
-import type { ErrorCode, WireError } from '../../contract/errors.ts'
+import type { ErrorCode } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import { LIST_METHODS } from '../../domain/mcp-methods.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { UpstreamCall, UpstreamReply, UpstreamRequest } from '../api.ts'
 
 /** The holder of a call: a connection, or a queue for one. */

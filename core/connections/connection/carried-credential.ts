@@ -1,9 +1,9 @@
-import type { WireError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { ServerSettings } from '../../contract/records.ts'
 import type { Brought, CredentialChallenge, CredentialSource, CredentialTarget } from '../../features/credentials.ts'
 import { secretParts } from '../../secrets/parts.ts'
 import { Redactor } from '../../secrets/redact.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 import type { CarriedHeaders } from '../protocol.ts'
 

@@ -1,4 +1,5 @@
-import type { ErrorCode, WireError } from '../../contract/errors.ts'
+import type { ErrorCode } from '../../contract/errors.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { CarriedHeaders, FromWorker, ToWorker } from '../protocol.ts'
 import type { CarriedCredential } from './carried-credential.ts'
 

@@ -1,5 +1,5 @@
-import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { AskClient } from '../api.ts'
 import type { HealthReport, ListEntry, ListKind, ListsRead, OpenedMessage } from '../protocol.ts'
 import type { PendingCall } from './call.ts'

@@ -1,4 +1,4 @@
-import type { WireError } from '../../contract/errors.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import { within } from '../within.ts'
 import type { Connection } from './connection.ts'
 

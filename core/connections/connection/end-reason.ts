@@ -1,5 +1,5 @@
-import type { WireError } from '../../contract/errors.ts'
 import { errorLine, errorWords } from '../../domain/text/error-line.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { Child } from '../spawn/children.ts'
 import { within } from '../within.ts'
 

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
-import type { HeaderProvider } from '../../contract/points.ts'
 import type { ServerSettings } from '../../contract/records.ts'
+import type { HeaderProvider } from '../../features/credentials.ts'
 
 /** The headers that header providers gave a connection. */
 export interface LentHeaders {

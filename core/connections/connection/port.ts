@@ -1,5 +1,5 @@
-import type { WireError } from '../../contract/errors.ts'
 import { startThread } from '../../events/thread-starts.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import { FrameQueue } from '../protocol/frame-queue.ts'
 import {
   type CallerFrame,

@@ -1,5 +1,5 @@
-import type { WireError } from '../../contract/errors.ts'
 import { LONGEST_START_MS } from '../../domain/server/server-table.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 
 /** Planned limits of one attempt to start. */
 interface Planned {

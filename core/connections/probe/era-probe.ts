@@ -1,6 +1,7 @@
-import type { ErrorCode, WireError } from '../../contract/errors.ts'
+import type { ErrorCode } from '../../contract/errors.ts'
 import type { Era } from '../../domain/era.ts'
 import { eraOf, LATEST_LEGACY, MODERN_VERSION } from '../../domain/era.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import { fromWireError } from '../../transport-kit/wire-error.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
 import type { Launcher } from '../connection/launcher.ts'

@@ -1,5 +1,5 @@
-import type { WireError } from '../../contract/errors.ts'
 import type { Era } from '../../domain/era.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEnd } from '../connection/connection-events.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'

@@ -1,4 +1,5 @@
-import type { ErrorCode, WireError } from '../../contract/errors.ts'
+import type { ErrorCode } from '../../contract/errors.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 
 /** Statuses of a server, or of a proxy before it, that may take the connection later. */
 const LATER: ReadonlySet<unknown> = new Set([408, 425, 429, 502, 503, 504])

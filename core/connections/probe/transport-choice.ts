@@ -1,7 +1,7 @@
-import type { WireError } from '../../contract/errors.ts'
 import { isJsonObject } from '../../contract/json.ts'
 import type { ServerSettings, TransportName } from '../../contract/records.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { ConnectionEnd } from '../connection/connection-events.ts'
 
 /** Statuses with which servers without Streamable HTTP reject its first POST; others say nothing about it. */

@@ -1,6 +1,7 @@
 import { isAbsolute, join } from 'node:path'
-import { HubError, type WireError } from '../../contract/errors.ts'
+import { HubError } from '../../contract/errors.ts'
 import { WORK_FOLDER } from '../../domain/server/spawn-policy.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import { statsOf } from '../stats-of.ts'
 import { PACKAGE_FOLDER, RUNTIME_FOLDER, SANDBOX_PATH } from './profile.ts'
 

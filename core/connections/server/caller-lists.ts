@@ -1,6 +1,6 @@
-import type { WireError } from '../../contract/errors.ts'
 import type { ConnectionState, ServerRecord } from '../../contract/records.ts'
 import { asksCallers, type ServerFace, type Side, userConnection } from '../../domain/session-scope.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { ServerCatalog } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEvents } from '../connection/connection-events.ts'

@@ -1,6 +1,6 @@
-import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import { OLDER_CONNECTION } from '../../domain/session-scope.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { SessionBinding, UpstreamRequest } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { ConnectionSlot } from '../connection/connection-slot.ts'

@@ -1,7 +1,7 @@
-import type { WireError } from '../../contract/errors.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import type { Era } from '../../domain/era.ts'
 import { LATEST_LEGACY } from '../../domain/era.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { ServerCatalog } from '../api.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { ConnectionEnd, ConnectionEvents } from '../connection/connection-events.ts'

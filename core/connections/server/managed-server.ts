@@ -1,4 +1,3 @@
-import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import { type Era, eraOf } from '../../domain/era.ts'
@@ -7,6 +6,7 @@ import { asksCallers, OLDER_CONNECTION, type Side, userConnection } from '../../
 import { visibleText } from '../../domain/text/visible-text.ts'
 import type { CredentialChange } from '../../features/credentials.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { ServerCatalog, UpstreamFace } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { StoredHead } from '../store/catalog-store.ts'

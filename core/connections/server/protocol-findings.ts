@@ -1,7 +1,7 @@
-import type { WireError } from '../../contract/errors.ts'
 import type { ServerRecord, ServerSettings, TransportName } from '../../contract/records.ts'
 import { type Era, eraOf } from '../../domain/era.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { ServerCatalog } from '../api.ts'
 import type { ConnectionEnd } from '../connection/connection-events.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'

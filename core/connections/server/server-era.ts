@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { WireError } from '../../contract/errors.ts'
 import type { Era } from '../../domain/era.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { ConnectionEnd } from '../connection/connection-events.ts'
 import type { LaunchPlan } from '../connection/launch-plan.ts'
 import { type EraProbe, mayBeModern, notSpoken, probeEra, saysModern } from '../probe/era-probe.ts'

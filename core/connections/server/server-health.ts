@@ -1,6 +1,7 @@
-import type { ErrorCode, WireError } from '../../contract/errors.ts'
+import type { ErrorCode } from '../../contract/errors.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import type { ServerHealth as Health, HealthCheckResult } from '../../domain/server/status.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { HealthReport } from '../protocol.ts'
 import type { ServerContext } from './server-context.ts'
 import { logHealth } from './server-state.ts'

@@ -1,6 +1,7 @@
-import type { ErrorCode, WireError } from '../../contract/errors.ts'
+import type { ErrorCode } from '../../contract/errors.ts'
 import type { ConnectionState, ServerRecord } from '../../contract/records.ts'
 import { asksCallers } from '../../domain/session-scope.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { ServerContext } from './server-context.ts'
 
 /** The state of a server and when it began; readers get it whole. */

@@ -1,5 +1,4 @@
 import { LIMITS } from '../../config/limits.ts'
-import type { WireError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord } from '../../contract/records.ts'
 import {
@@ -11,6 +10,7 @@ import {
 } from '../../domain/client-capabilities.ts'
 import type { Era } from '../../domain/era.ts'
 import type { EffectiveServer } from '../../registry/api.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { SessionBinding } from '../api.ts'
 import type { PendingCall } from '../connection/call.ts'
 import type { Connection } from '../connection/connection.ts'

@@ -1,4 +1,4 @@
-import type { WireError } from '../../contract/errors.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import type { ChildRelay } from '../process/child-streams.ts'
 import type { TravellingDescriptor } from '../process/descriptors.ts'
 import type { ProcessMark } from '../process/process-tree.ts'

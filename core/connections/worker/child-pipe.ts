@@ -1,6 +1,6 @@
 import { LIMITS } from '../../config/limits.ts'
-import type { WireError } from '../../contract/errors.ts'
 import type { ChildPipe, LongMessage } from '../../transport-kit/definition.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import { LineFramer, LONGEST_DROPPED_BYTES } from './line-framer.ts'
 import { UNREAD_MS, type WriteBacklog } from './write-backlog.ts'
 

@@ -1,6 +1,6 @@
-import type { WireError } from '../../contract/errors.ts'
 import type { GuardedFetch, GuardedRequest, GuardedResponse } from '../../contract/fetch.ts'
 import type { CredentialChallenge } from '../../features/credentials.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import { fromWireError } from '../../transport-kit/wire-error.ts'
 import type { CarriedHeaders } from '../protocol.ts'
 import { RequestProof } from './request-proof.ts'

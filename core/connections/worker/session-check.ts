@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { HubError, type WireError } from '../../contract/errors.ts'
+import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import { cutShort } from '../../domain/cut-short.ts'
 import { saysSession } from '../../transport-kit/remote.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 
 /** Codes of JSON-RPC errors by which servers report an unknown session, and others report something else. */
 const CODES: ReadonlySet<unknown> = new Set([-32_000, -32_001, -32_002, -32_005, -32_600])

@@ -32,7 +32,7 @@ export const SELECTOR_SCHEMA: JsonObject = {
   type: 'object',
   properties: {
     argument: {
-      ...{ type: 'string', pattern: ARGUMENT.source },
+      ...{ type: 'string', pattern: ARGUMENT.source, maxLength: 64 },
       description: 'Name of the argument that every tool and prompt of these members gets.',
     },
     members: {

@@ -1,5 +1,6 @@
 import { type ErrorCode, hubErrorKind } from '../../contract/codes.ts'
-import type { CallOutcome, LogLevel } from '../../contract/records.ts'
+import type { CallOutcome } from '../../features/call-records.ts'
+import type { LogLevel } from '../../features/log-records.ts'
 
 /** All outcomes of a tools/call. Their places are stored, so that new ones are added at the end. */
 export const CALL_OUTCOMES = [

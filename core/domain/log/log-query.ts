@@ -1,4 +1,4 @@
-import type { LogLevel } from '../../contract/records.ts'
+import type { LogLevel } from '../../features/log-records.ts'
 import { wordIn } from '../spelling/words.ts'
 
 /** Fields of a record that can be searched; `server` and `user` are names, and are replaced by ids before a search. */

@@ -1,6 +1,7 @@
-import type { ErrorCode, WireError } from '../../contract/errors.ts'
+import type { ErrorCode } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ConnectionState, ServerRequestKind, SessionScope, TransportName } from '../../contract/records.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 
 /** Result of the regular checks (`healthCheck`) of a server. */
 export interface ServerHealth {

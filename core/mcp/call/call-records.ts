@@ -1,9 +1,11 @@
 import type { UpstreamReply } from '../../connections/api.ts'
 import type { JsonObject } from '../../contract/json.ts'
-import type { CallOutcome, GroupRecord } from '../../contract/records.ts'
+import type { GroupRecord } from '../../contract/records.ts'
+import type { JsonText } from '../../domain/json/long-text.ts'
 import { outcomeOfCode } from '../../domain/log/call-outcome.ts'
 import { keyIdOf, keyLabelOf } from '../../domain/ownership.ts'
 import { TimeTexts } from '../../domain/timestamp.ts'
+import type { CallOutcome } from '../../features/call-records.ts'
 import type { EndedCall } from '../../telemetry/calls/ended-call.ts'
 import { asHubError } from '../rpc/rpc.ts'
 import type { ExchangeTarget } from '../scope/scope-types.ts'
@@ -68,6 +70,7 @@ export class CallRecords {
       groupId: group.id,
       tool: target.original,
       durationMs: endedMs - startedMs,
+      resultBytes: reply.kind === 'result' ? bytesOf(reply.text) : undefined,
       outcome: ended,
       status: callStatus(reply),
       error: ended === 'ok' || server.logging?.callErrors === false ? undefined : saidOf(reply, outcome),
@@ -127,6 +130,10 @@ export function answeredWith(outcome: Outcome, isError: boolean): Pick<EndedCall
   if (outcome.kind === 'cancelled') return { outcome: 'cancelled', status: 'cancelled' }
   if (outcome.kind !== 'result' || !isError) return { outcome: 'ok', status: 'success' }
   return { outcome: 'tool_error', status: 'error', error: errorTextOfResult(outcome.resultText) }
+}
+
+function bytesOf(text: JsonText): number {
+  return typeof text === 'string' ? Buffer.byteLength(text) : text.byteLength
 }
 
 function endOf(reply: UpstreamReply): CallOutcome {

@@ -150,7 +150,7 @@ export class RequestFilters {
     }
   }
 
-  /** What the server sends before its response, in its order. */
+  /** Callbacks for messages that the server sends before its response, in its order. */
   #callbacks({ notification, progress, ask }: UpstreamRequest, notices: InOrder): Partial<UpstreamRequest> {
     return {
       ...(notification

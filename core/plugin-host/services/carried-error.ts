@@ -1,4 +1,5 @@
-import { HubError, type WireError } from '../../contract/errors.ts'
+import { HubError } from '../../contract/errors.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 import { toWireError } from '../../transport-kit/wire-error.ts'
 
 /** An error as passed between a plugin and the hub: each side may log the other's message, but not send it on. */

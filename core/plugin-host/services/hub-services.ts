@@ -2,7 +2,10 @@ import { personOf } from '../../auth/second-factors.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { isInside } from '../../connections/sandbox/command.ts'
 import { HubError } from '../../contract/errors.ts'
-import type { GuardedDial, GuardedFetch } from '../../contract/fetch.ts'
+import type { GuardedFetch } from '../../contract/fetch.ts'
+import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import type { Actor, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
+import type { AddressRights } from '../../domain/address.ts'
 import type {
   PluginAudit,
   PluginClient,
@@ -12,11 +15,9 @@ import type {
   PluginStates,
   ServerWrite,
   StateInfo,
-} from '../../contract/hub-services.ts'
-import { isJsonObject, type JsonObject } from '../../contract/json.ts'
-import type { Planning } from '../../contract/plans.ts'
-import type { Actor, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
-import type { AddressRights } from '../../domain/address.ts'
+} from '../../features/services/hub-services.ts'
+import type { Planning } from '../../features/services/plans.ts'
+import type { GuardedDial } from '../../features/services/sockets.ts'
 import type { ServerTemplates } from '../../features/templates.ts'
 import { type ServerViewDeps, serverView } from '../../http/routes/views.ts'
 import type { McpEndpoint } from '../../mcp/api.ts'
@@ -52,13 +53,16 @@ export interface ServedPlugin {
 
 const MOST_RESULT_CHARACTERS = 4 * 1024 * 1024
 
+/** The role that an actor needs for a right. */
+const ROLES = { see: 'use', edit: 'change', owner: 'owner' } as const
+
 /** Servers in the rights of actors. */
 export function pluginServers({ registry, upstreams, templates }: HubParts, plugin: ServedPlugin): PluginServers {
   const { servers } = registry
   const note = noteFor(registry, plugin, 'server')
   return {
     list: actor => servers.list(actor, { scope: 'mine' }),
-    find: (actor, ref, right = 'see') => servers.resolve(actor, ref, right === 'edit' ? 'change' : 'use'),
+    find: (actor, ref, right = 'see') => servers.resolve(actor, ref, ROLES[right]),
     async create(actor, body, { template, audit } = {}) {
       return note(actor, 'create', await servers.create(actor, body, { template }), audit)
     },
@@ -92,7 +96,7 @@ export function pluginGroups({ registry }: HubParts, plugin: ServedPlugin): Plug
   const note = noteFor(registry, plugin, 'group')
   return {
     list: actor => groups.list(actor, { scope: 'mine' }),
-    find: (actor, ref) => groups.resolve(actor, ref, 'use'),
+    find: (actor, ref, right = 'see') => groups.resolve(actor, ref, ROLES[right]),
     create: async (actor, body) => note(actor, 'create', await groups.create(actor, body)),
     patch: async (actor, ref, patch) => note(actor, 'update', await groups.patch(actor, ref, patch)),
     async remove(actor, ref) {

@@ -1,5 +1,8 @@
 import type { PluginSettings } from '../../contract/kept.ts'
 import type { PluginDefinition, PluginLogger } from '../../contract/plugin.ts'
+import type { PluginCalls } from '../../features/calls.ts'
+import type { CallBatch } from '../../telemetry/calls/call-queue.ts'
+import { pluginCalls } from './calls.ts'
 import { Jobs } from './jobs.ts'
 import { ownErrors } from './own-errors.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
@@ -47,6 +50,11 @@ export function isolatedServices({ definition, limits, log, signal, ask, addRout
   return {
     limits,
     jobs: new Jobs(log, signal),
+    calls: pluginCalls({
+      next: () => ask('nextCalls', []) as Promise<CallBatch | undefined>,
+      stats: query => ask('callStats', [query]) as ReturnType<PluginCalls['stats']>,
+      ...{ log, signal },
+    }),
     routes: { add: route => addRoute(openRoute(route as unknown as Parameters<typeof openRoute>[0])) },
     settings: {
       hub: () => ask('hub', []),

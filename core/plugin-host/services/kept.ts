@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { JsonValue } from '../../contract/json.ts'
-import type { PluginSecrets, PluginSettings, SecretPlace } from '../../contract/kept.ts'
+import type { PluginSettings } from '../../contract/kept.ts'
 import type { SystemActor } from '../../contract/records.ts'
+import type { PluginSecrets, SecretPlace } from '../../features/services/sealing.ts'
 import type { SettingRegistry } from '../../registry/api.ts'
 
 /** The registry that stores values and secrets of plugins. */

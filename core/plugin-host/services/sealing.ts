@@ -1,4 +1,4 @@
-import type { PluginSealing } from '../../contract/kept.ts'
+import type { PluginSealing } from '../../features/services/sealing.ts'
 import type { Sealer } from '../../secrets/seal.ts'
 import { sealedPlace, tablePrefix } from '../../store/plugin-tables.ts'
 

@@ -1,9 +1,10 @@
 import type { JsonValue } from '../../contract/json.ts'
-import type { PluginThread } from '../../contract/kept.ts'
 import type { PluginContext, PluginDefinition, PluginLogger } from '../../contract/plugin.ts'
+import type { PluginThread } from '../../features/services/main-thread.ts'
 import type { Route } from '../../http/route.ts'
 import type { Store } from '../../store/open.ts'
 import { ownTables } from '../tables/own-tables.ts'
+import { callSource, type HubCalls, pluginCalls } from './calls.ts'
 import {
   dialFor,
   fetchFor,
@@ -28,8 +29,9 @@ import { Threads } from './thread.ts'
 
 /** The parts of the hub that plugins use. */
 export interface HubServices extends HubParts, RecordParts, SignInParts, SharesParts {
-  readonly registry: HubParts['registry'] & RecordParts['registry'] & SharesParts['registry']
+  readonly registry: HubParts['registry'] & RecordParts['registry'] & SignInParts['registry'] & SharesParts['registry']
   readonly store: Store
+  readonly calls: HubCalls
   readonly settings: KeptIn
   readonly dataDir: string
   /** True when the hub listens on loopback addresses alone. */
@@ -75,6 +77,7 @@ export function mainServices(parts: ServiceParts): Services {
   return {
     limits,
     jobs,
+    calls: pluginCalls({ ...callSource(hub, work => parts.undo(work)), log: parts.log, signal }),
     routes: { add: route => addRoute(openRoute(route as unknown as Parameters<typeof openRoute>[0])) },
     settings: pluginSettings(name, () => hub().settings),
     secrets: made(() => {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Auth } from '../../auth/create.ts'
 import { personOf } from '../../auth/second-factors.ts'
 import { HubError } from '../../contract/errors.ts'
-import type { Person } from '../../contract/hub-services.ts'
 import { checkName, isNameProblem } from '../../domain/names.ts'
+import type { Person } from '../../features/services/hub-services.ts'
 import type { PluginSignIns } from '../../features/sign-ins.ts'
 import { openSession } from '../../http/routes/people/session.ts'
 import { requirePassword } from '../../http/routes/people/sign-in-attempt.ts'
@@ -11,7 +11,7 @@ import type { Registry, UserRecord } from '../../registry/api.ts'
 
 /** The parts of the hub with which a plugin signs users in. */
 export interface SignInParts {
-  readonly registry: Pick<Registry, 'users' | 'audit'>
+  readonly registry: Pick<Registry, 'users' | 'teams' | 'audit'>
   readonly auth: Auth
 }
 
@@ -54,6 +54,22 @@ export function pluginSignIns({ registry, auth }: SignInParts, plugin: string, i
     },
     async setSecondFactor(userId, on, endSignIns) {
       await registry.users.setSecondFactor(userId, { plugin, on, endSignIns })
+    },
+    async setTeams(userId, provider, groups) {
+      const { joined, left, full } = await registry.teams.setOf(userId, provider, groups)
+      if (joined.length + left.length > 0) {
+        const target = (await registry.users.byId(userId))?.name ?? ''
+        const detail = { provider, joined: [...joined], left: [...left] }
+        registry.audit.record(
+          { kind: 'system', purpose: plugin },
+          { action: 'user.teams', target, ownerId: userId, detail },
+        )
+      }
+      return { full }
+    },
+    async endTeams(isOver) {
+      for (const target of await registry.teams.endSources(isOver))
+        registry.audit.record({ kind: 'system', purpose: plugin }, { action: 'team.end', target, ownerId: null })
     },
     ask: async (userId, purpose) => auth.secondFactors.ask(await enabled(userId), purpose),
     proved: actor => new Date(auth.proofs.note(actor)).toISOString(),

@@ -1,4 +1,4 @@
-import type { WireError } from '../../contract/errors.ts'
+import type { WireError } from '../../transport-kit/wire-error.ts'
 
 /** A message to the thread of a plugin. */
 export type ToThread =

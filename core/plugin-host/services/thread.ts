@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { HubError } from '../../contract/errors.ts'
-import type { PluginThread } from '../../contract/kept.ts'
 import { startThread } from '../../events/thread-starts.ts'
+import type { PluginThread } from '../../features/services/main-thread.ts'
 import { fromWireError } from '../../transport-kit/wire-error.ts'
 import type { FromThread, ToThread } from './thread-protocol.ts'
 

@@ -13,6 +13,7 @@ import { type RegistryDeps, timestamp } from '../context.ts'
 import { userById } from '../owners.ts'
 import type { Possessions } from '../people-api.ts'
 import { userRecord } from '../rows.ts'
+import { leaveSources } from '../shares/team-sources.ts'
 import { possessionsOf } from './possessions.ts'
 import { removeUser } from './user-removal.ts'
 import { capRightsOf, insertUser, lastAdmin, otherAdmins, usersBySetup, visibleUser } from './user-rows.ts'
@@ -108,6 +109,7 @@ export class Users implements UserRegistry {
       const next = changedUser(row, change, renamed)
       if (isActiveAdmin(row) && !isActiveAdmin(next)) await keepAnAdmin(trx, row)
       if (row.role !== 'admin' && next.role === 'admin') await capRightsOf(trx, row, this.#deps.kinds)
+      if (row.disabled === 0 && next.disabled === 1) await leaveSources(this.#deps, { trx, after }, row.id)
       return this.#save(trx, after, row, next)
     })
   }

@@ -10,8 +10,10 @@ import type { TeamTable } from '../../store/people-tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { byText } from '../access.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
-import type { SharedKind, ShareTarget, TeamRecord, TeamRegistry } from '../shares-api.ts'
+import type { NewTeam, TeamChange, TeamRecord, TeamRegistry, TeamSource, TeamsSet } from '../shares-api.ts'
 import { emitTeamChange } from './share-events.ts'
+import { changeMembers, memberIds, sharedThings } from './team-members.ts'
+import { endSources, isOfSource, setTeamsOf, sourceOf } from './team-sources.ts'
 
 /** Teams in the store. */
 export class Teams implements TeamRegistry {
@@ -32,10 +34,14 @@ export class Teams implements TeamRegistry {
     return read(this.#deps.store, async db => this.#record(db, actor, await teamRow(db, name)))
   }
 
-  async create(actor: Actor, name: string, members: readonly string[]): Promise<TeamRecord> {
+  async create(actor: Actor, name: string, { members = [], source = null }: NewTeam): Promise<TeamRecord> {
     requireAdmin(actor)
     const checked = checkedName(name)
-    const row = { id: randomUUID(), name: checked.name, name_key: checked.key, created_at: timestamp(this.#deps) }
+    if (source) refuseMembers(members)
+    const row = {
+      ...{ id: randomUUID(), name: checked.name, name_key: checked.key, created_at: timestamp(this.#deps) },
+      ...sourceColumns(source),
+    }
     return this.#write(checked.name, async (trx, after) => {
       const count = await trx
         .selectFrom('team')
@@ -44,28 +50,36 @@ export class Teams implements TeamRegistry {
       if (Number(count.count) >= LIMITS.teams)
         throw new HubError('quota_shares', `The hub has at most ${LIMITS.teams} teams`)
       await trx.insertInto('team').values(row).execute()
+      after(() => this.#deps.shares.setSource(row.id, source))
       await this.#setMembers(trx, after, row, members)
       return this.#record(trx, actor, row)
     })
   }
 
-  async update(
-    actor: Actor,
-    name: string,
-    change: { readonly name?: string; readonly members?: readonly string[] },
-  ): Promise<TeamRecord> {
+  async update(actor: Actor, name: string, change: TeamChange): Promise<TeamRecord> {
     requireAdmin(actor)
     const renamed = change.name === undefined ? undefined : checkedName(change.name)
     return this.#write(renamed?.name ?? name, async (trx, after) => {
       const row = await teamRow(trx, name)
-      const { id } = row
-      if (renamed) {
-        const columns = { name: renamed.name, name_key: renamed.key }
-        await trx.updateTable('team').set(columns).where('id', '=', id).execute()
-      }
+      const source = change.source === undefined ? sourceOf(row) : change.source
+      if (source) refuseMembers(change.members)
+      const named = renamed ? { name: renamed.name, name_key: renamed.key } : {}
+      const next = { ...row, ...named, ...sourceColumns(source) }
+      await trx.updateTable('team').set(next).where('id', '=', row.id).execute()
+      after(() => this.#deps.shares.setSource(row.id, source))
+      // Members by another source are none by this one.
+      if (source && !isOfSource(row, source)) await this.#setMembers(trx, after, row, [])
       if (change.members) await this.#setMembers(trx, after, row, change.members)
-      return this.#record(trx, actor, await teamById(trx, id))
+      return this.#record(trx, actor, await teamById(trx, row.id))
     })
+  }
+
+  setOf(userId: string, provider: string, groups: readonly string[]): Promise<TeamsSet> {
+    return setTeamsOf(this.#deps, userId, provider, groups)
+  }
+
+  endSources(isOver: (provider: string) => boolean): Promise<readonly string[]> {
+    return endSources(this.#deps, isOver)
   }
 
   async remove(actor: Actor, name: string): Promise<void> {
@@ -87,37 +101,22 @@ export class Teams implements TeamRegistry {
     const before = new Set(await memberIds(trx, row.id))
     const joined = [...wanted].filter(id => !before.has(id))
     const left = [...before].filter(id => !wanted.has(id))
-    for (let at = 0; at < left.length; at += 500)
-      await trx
-        .deleteFrom('team_member')
-        .where('team_id', '=', row.id)
-        .where('user_id', 'in', left.slice(at, at + 500))
-        .execute()
-    for (let at = 0; at < joined.length; at += 500)
-      await trx
-        .insertInto('team_member')
-        .values(joined.slice(at, at + 500).map(user_id => ({ team_id: row.id, user_id })))
-        .execute()
-    const things = await sharedThings(trx, row.id)
-    after(() => {
-      for (const id of joined) this.#deps.shares.join(row.id, id)
-      for (const id of left) this.#deps.shares.leave(row.id, id)
-      const text = `team:${row.name}`
-      emitTeamChange(this.#deps, text, things, { users: joined, isMember: true })
-      emitTeamChange(this.#deps, text, things, { users: left, isMember: false })
-    })
+    await changeMembers(this.#deps, { trx, after }, row, { joined, left })
   }
 
-  async #record(db: Reader, actor: Actor, { id, name, created_at: createdAt }: TeamTable): Promise<TeamRecord> {
-    const rows = await db
+  async #record(db: Reader, actor: Actor, row: TeamTable): Promise<TeamRecord> {
+    const { id, name, created_at: createdAt } = row
+    const users = await db
       .selectFrom('team_member')
       .innerJoin('user', 'user.id', 'team_member.user_id')
       .select(['user.id', 'user.name', 'user.number'])
       .where('team_id', '=', id)
       .execute()
-    const isInside = actor.kind === 'user' && rows.some(row => row.id === actor.userId)
-    const members = rows.map(row => row.name ?? `#${row.number}`).sort(byText)
-    return { id, name, size: rows.length, ...(isAdmin(actor) || isInside ? { members } : {}), createdAt }
+    const isInside = actor.kind === 'user' && users.some(user => user.id === actor.userId)
+    const members = users.map(user => user.name ?? `#${user.number}`).sort(byText)
+    const source = sourceOf(row)
+    const inner = { members, ...(source ? { source } : {}) }
+    return { id, name, size: users.length, ...(isAdmin(actor) || isInside ? inner : {}), createdAt }
   }
 
   async #write<T>(name: string, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
@@ -132,6 +131,16 @@ export class Teams implements TeamRegistry {
 
 function requireAdmin(actor: Actor): void {
   if (!isAdmin(actor)) throw new HubError('admin_only', 'Only administrators write teams')
+}
+
+function refuseMembers(members: readonly string[] | undefined): void {
+  if (members === undefined || members.length === 0) return
+  const detail = 'The members of a team with a source are set by their sign-ins'
+  throw validationError([{ pointer: '#/members', code: 'unknown_field', detail }], 'The team cannot be saved')
+}
+
+function sourceColumns(source: TeamSource | null): Pick<TeamTable, 'source_provider' | 'source_group'> {
+  return { source_provider: source?.provider ?? null, source_group: source?.group ?? null }
 }
 
 function checkedName(input: string) {
@@ -150,11 +159,6 @@ function teamById(db: Reader, id: string): Promise<TeamTable> {
   return db.selectFrom('team').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
 
-async function memberIds(db: Reader, teamId: string): Promise<readonly string[]> {
-  const rows = await db.selectFrom('team_member').select('user_id').where('team_id', '=', teamId).execute()
-  return rows.map(row => row.user_id)
-}
-
 /** Throws `quota_shares`, `validation_failed` for a name that nobody has. */
 async function usersNamed(db: Reader, names: readonly string[]): Promise<ReadonlySet<string>> {
   if (names.length > LIMITS.teamMembers)
@@ -168,28 +172,4 @@ async function usersNamed(db: Reader, names: readonly string[]): Promise<Readonl
   }
   if (errors.length > 0) throw validationError(errors, 'The team cannot be saved')
   return found
-}
-
-/** What is shared with a team. */
-async function sharedThings(db: Reader, teamId: string) {
-  const columns = ['user.name as owner_name', 'share.role'] as const
-  const servers = await db
-    .selectFrom('share')
-    .innerJoin('server', 'server.id', 'share.server_id')
-    .innerJoin('user', 'user.id', 'server.owner_id')
-    .select(['server.id', 'server.name', 'server.owner_id', ...columns])
-    .where('share.team_id', '=', teamId)
-    .execute()
-  const groups = await db
-    .selectFrom('share')
-    .innerJoin('server_group', 'server_group.id', 'share.group_id')
-    .innerJoin('user', 'user.id', 'server_group.owner_id')
-    .select(['server_group.id', 'server_group.name', 'server_group.owner_id', ...columns])
-    .where('share.team_id', '=', teamId)
-    .execute()
-  const shown = (kind: SharedKind) => (row: (typeof servers)[number]) => {
-    const { id, name, owner_id: ownerId, owner_name: owner, role } = row
-    return { target: { kind, id, name, ownerId, ownerName: owner ?? '' } satisfies ShareTarget, role }
-  }
-  return [...servers.map(shown('server')), ...groups.map(shown('group'))]
 }

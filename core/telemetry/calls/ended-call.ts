@@ -1,4 +1,4 @@
-import type { ToolCallRecord } from '../../contract/records.ts'
+import type { ToolCallRecord } from '../../features/call-records.ts'
 
 /** The record of a tools/call as the parts of the hub count and log it. `error` may contain secrets until it is logged. */
 export interface EndedCall extends ToolCallRecord {

@@ -1,85 +1,84 @@
 import type { PluginEvents } from '../../contract/events.ts'
 import type { EventBus } from '../../events/bus.ts'
-import { type EndedCall, isFailedCall, reachedServer } from './ended-call.ts'
+import { addRow, type CallRing, type CallRow, emptyRow } from './call-ring.ts'
 
-const TICK_MS = 10_000
-
-interface Sums {
-  calls: number
-  errors: number
-  /** Calls that reached a server; the times are of these. */
-  timed: number
-  totalMs: number
-  maxMs: number
-}
+/** Time after the end of a slot at which it is read, in milliseconds: a timer may be early. */
+const AFTER_MS = 2
 
 /**
- * Emits `metrics.tick` every 10 s while there are listeners: for each user whose servers were called or who called, once more
- * with zeros after the last calls, and for all users together.
+ * Emits `metrics.tick` at the end of each slot of the ring while there are listeners: for each user whose servers were called or
+ * who called, once more with zeros after the last calls, and for all users together.
  */
 export class MetricsTicks {
   readonly #bus: Pick<EventBus, 'wants' | 'emit'>
-  readonly #timer: ReturnType<typeof setInterval>
-  #owners = new Map<string, Sums>()
-  #all = none()
+  readonly #ring: CallRing
+  #timer: ReturnType<typeof setTimeout> | undefined
+  /** End of the last tick. */
+  #until: number
   #before: readonly string[] = []
 
-  /** `tickMs`: 10,000 by default. */
-  constructor(bus: Pick<EventBus, 'wants' | 'emit'>, tickMs = TICK_MS) {
+  constructor(bus: Pick<EventBus, 'wants' | 'emit'>, ring: CallRing) {
     this.#bus = bus
-    this.#timer = setInterval(() => this.#tick(tickMs / 1_000), tickMs)
-    this.#timer.unref()
-  }
-
-  /** A call that ended: one of the owner of its server, and of its caller. */
-  call(call: TickedCall): void {
-    add(this.#all, call)
-    this.#addTo(call.ownerId, call)
-    if (call.userId !== call.ownerId) this.#addTo(call.userId, call)
-  }
-
-  #addTo(userId: string, call: TickedCall): void {
-    const sums = this.#owners.get(userId) ?? none()
-    // No effect where the column exists.
-    this.#owners.set(userId, sums)
-    add(sums, call)
+    this.#ring = ring
+    this.#until = ring.present
+    this.#schedule()
   }
 
   dispose(): void {
-    clearInterval(this.#timer)
+    clearTimeout(this.#timer)
   }
 
-  #tick(seconds: number): void {
-    const owners = this.#owners
+  #schedule(): void {
+    const { slotMs, leftMs } = this.#ring
+    this.#timer = setTimeout(() => this.#tick(), Math.min(leftMs + AFTER_MS, slotMs))
+    this.#timer.unref()
+  }
+
+  #tick(): void {
+    this.#schedule()
+    const [from, until] = [this.#until, this.#ring.present]
+    if (until <= from) {
+      // The clock was set back.
+      this.#until = until
+      return
+    }
+    this.#until = until
+    this.#ring.pack()
+    const { owners, all } = this.#sums(from, until)
     const before = this.#before
-    const all = this.#all
-    this.#owners = new Map()
-    this.#all = none()
     this.#before = [...owners.keys()]
     if (!this.#bus.wants('metrics.tick')) return
+    const seconds = this.#ring.slotMs / 1_000
     for (const [ownerId, sums] of owners) this.#bus.emit('metrics.tick', ownerId, tickOf(sums, seconds))
     for (const ownerId of before)
       if (!owners.has(ownerId)) this.#bus.emit('metrics.tick', ownerId, tickOf(none(), seconds))
     this.#bus.emit('metrics.tick', null, tickOf(all, seconds))
   }
+
+  /** Calls of each owner of servers and each caller, and of all. */
+  #sums(from: number, until: number) {
+    const owners = new Map<string, CallRow>()
+    const all = none()
+    for (const [, row] of this.#ring.rows(from, until)) {
+      const counted = { ...row, durations: undefined }
+      addRow(all, counted)
+      for (const userId of new Set([row.ownerId, row.userId])) {
+        // Calls beyond the limit of the ring are nobody's.
+        if (userId === '') continue
+        const sums = owners.get(userId) ?? none()
+        owners.set(userId, sums)
+        addRow(sums, counted)
+      }
+    }
+    return { owners, all }
+  }
 }
 
-type TickedCall = Pick<EndedCall, 'ownerId' | 'userId' | 'serverId' | 'durationMs' | 'outcome'>
-
-function add(sums: Sums, call: TickedCall): void {
-  sums.calls += 1
-  if (isFailedCall(call)) sums.errors += 1
-  if (!reachedServer(call)) return
-  sums.timed += 1
-  sums.totalMs += call.durationMs
-  if (call.durationMs > sums.maxMs) sums.maxMs = call.durationMs
+function tickOf({ calls, failed, timed, sum, greatest }: CallRow, seconds: number): PluginEvents['metrics.tick'] {
+  const rounded = (micros: number): number | null => (timed === 0 ? null : Number((micros / 1_000).toFixed(2)))
+  return { seconds, calls, errors: failed, avgMs: rounded(sum / timed), maxMs: rounded(greatest) }
 }
 
-function tickOf({ calls, errors, timed, totalMs, maxMs }: Sums, seconds: number): PluginEvents['metrics.tick'] {
-  const rounded = (ms: number): number | null => (timed === 0 ? null : Number(ms.toFixed(2)))
-  return { seconds, calls, errors, avgMs: rounded(totalMs / timed), maxMs: rounded(maxMs) }
-}
-
-function none(): Sums {
-  return { calls: 0, errors: 0, timed: 0, totalMs: 0, maxMs: 0 }
+function none(): CallRow {
+  return emptyRow({ ownerId: '', serverId: '', server: '', tool: '', userId: '', outcome: 'ok', isSent: true })
 }

@@ -1,4 +1,4 @@
-import type { LogLevel } from '../../contract/records.ts'
+import type { LogLevel } from '../../features/log-records.ts'
 
 /** Calls of one user that have a record each, in one second. */
 const PER_SECOND = 200

@@ -34,7 +34,7 @@ export interface CheckSample {
   readonly host?: string
 }
 
-/** What one rule found. */
+/** The places that one rule found. */
 export interface RuleFindings {
   readonly count: number
   readonly samples: readonly CheckSample[]

@@ -4,7 +4,7 @@ import { personalFinder } from '../find/personal.ts'
 import { secretFinder } from '../find/secrets.ts'
 import type { Finder } from '../find/types.ts'
 
-/** What a rule looks for; at least one member. */
+/** The content that a rule looks for; at least one member. */
 export interface Match {
   /** True: all kinds. */
   readonly secrets?: true | readonly string[] | undefined

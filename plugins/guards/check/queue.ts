@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
-import { HubError, type PluginThread } from 'patchbay/contract'
+import { HubError } from 'patchbay/contract'
+import type { PluginThread } from 'patchbay/features'
 import type { CheckRequest } from '../thread.ts'
 import type { Checked } from './check.ts'
 

@@ -20,7 +20,7 @@ interface Replacement {
   readonly text: string
 }
 
-/** What was found in one text. `masked`: the text as it goes on; undefined: unchanged. */
+/** The places in one text. `masked`: the text with its marks; undefined: unchanged. */
 export interface Inspected {
   readonly spots: readonly Spot[]
   readonly masked: string | undefined
@@ -29,7 +29,7 @@ export interface Inspected {
 /** The finders of a rule for a kind of place. */
 export type FindersOf = (rule: Compiled) => readonly Finder[]
 
-/** Where to look in a text. */
+/** The way to look at a text. */
 interface Look {
   readonly of: FindersOf
   /** The name of the member whose value the text is. */

@@ -12,7 +12,7 @@ export interface Decoded {
 const MOST_LAYERS = 4
 
 /**
- * What a reader may undo: percent encoding (of bytes in UTF-8 too), escapes of JSON and JavaScript with a backslash, numeric
+ * Escapes that a reader may undo: percent encoding (of bytes in UTF-8 too), escapes of JSON and JavaScript with a backslash, numeric
  * references of HTML, letters of full width, and characters that are not seen.
  */
 const ESCAPED =

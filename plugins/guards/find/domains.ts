@@ -59,7 +59,7 @@ const LONGEST_BROKEN = 8_192
 /** The host of an address; undefined when no client would read it as one with a host. */
 function hostOf(address: string): string | undefined {
   const given = /^[\\/]{2}/.test(address) ? `https:${address}` : address
-  // What follows the host is not parsed, since one text may have an address at each of its characters.
+  // The rest behind the host is not parsed, since one text may have an address at each of its characters.
   const whole = /^[a-z][a-z0-9+.-]*:[\\/]*[^\\/?#]*/i.exec(given)?.[0] ?? ''
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(whole)?.[1]?.toLowerCase() ?? ''
   // Other schemes with a host, such as `postgres:`, are read by the rules of https.

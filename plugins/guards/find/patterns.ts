@@ -13,7 +13,7 @@ interface Part {
   /** The longest run of its characters, which is searched for, and where it is in the part. */
   readonly anchor: string
   readonly anchorAt: number
-  /** What else must be there: characters, and digits. */
+  /** The other characters and digits that must be there. */
   readonly others: readonly { readonly at: number; readonly code: number | 'digit' }[]
 }
 

@@ -1,5 +1,5 @@
-import type { CallOutcome, PluginPeople, PluginRoutes } from 'patchbay/contract'
-import type { LogCondition } from 'patchbay/features'
+import type { PluginRoutes } from 'patchbay/contract'
+import type { CallOutcome, LogCondition, PluginPeople } from 'patchbay/features'
 import { CALL_OUTCOMES } from 'patchbay/log-kit'
 import { pageFields, scopeField, timestamp } from 'patchbay/plugin-kit'
 import { z } from 'zod'

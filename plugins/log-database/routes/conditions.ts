@@ -1,12 +1,5 @@
-import {
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  type PluginPeople,
-  type PluginServers,
-  type UserActor,
-} from 'patchbay/contract'
-import type { LogCondition, LogOperator } from 'patchbay/features'
+import { isJsonObject, type JsonObject, type JsonValue, type UserActor } from 'patchbay/contract'
+import type { LogCondition, LogOperator, PluginPeople, PluginServers } from 'patchbay/features'
 import { pointerToken, wrong } from 'patchbay/plugin-kit'
 import { fieldCondition, QueryProblem } from '../query-text.ts'
 

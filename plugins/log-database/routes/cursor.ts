@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { PluginSealing } from 'patchbay/contract'
+import type { PluginSealing } from 'patchbay/features'
 
 /** Encodes and decodes opaque texts that only this hub can create. */
 export type CursorSealer = Pick<PluginSealing, 'token' | 'openToken'>

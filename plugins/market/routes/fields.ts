@@ -1,4 +1,4 @@
-import type { AuditedRequest } from 'patchbay/contract'
+import type { AuditedRequest } from 'patchbay/features'
 import { flag } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 

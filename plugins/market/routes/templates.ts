@@ -1,4 +1,5 @@
-import type { PluginRoutes, PluginServers } from 'patchbay/contract'
+import type { PluginRoutes } from 'patchbay/contract'
+import type { PluginServers } from 'patchbay/features'
 import { exampleList, flag, formatRef, listOf, pageFields, pageQuery } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 import type { Market } from '../create.ts'

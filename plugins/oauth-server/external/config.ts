@@ -1,10 +1,5 @@
+import { fieldTexts } from 'patchbay/plugin-kit'
 import { z } from 'zod'
-
-/** Title and description of a field, in English and in Chinese. */
-const words = (title: string, description: string, zhTitle: string, zhDescription: string) => ({
-  ...{ title, description },
-  'x-zh': { title: zhTitle, description: zhDescription },
-})
 
 /** Signatures with a key pair. Algorithms with a shared secret would let everybody sign who knows the public key. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const
@@ -30,7 +25,7 @@ export const externalIssuer = z.strictObject({
     .max(2_048)
     .refine(isSafeAddress, 'must be an https address without user info and fragment, or one of this machine')
     .meta(
-      words(
+      fieldTexts(
         'Issuer',
         'Exactly as its metadata and the claim "iss" of its tokens say.',
         '颁发者',
@@ -43,7 +38,7 @@ export const externalIssuer = z.strictObject({
     .max(2_048)
     .optional()
     .meta(
-      words(
+      fieldTexts(
         'Audience',
         'The claim "aud" of tokens for this hub. Default: the address of the hub, or of a path below /mcp.',
         '受众',
@@ -55,23 +50,36 @@ export const externalIssuer = z.strictObject({
     .min(1)
     .max(ALGORITHMS.length)
     .default(['RS256', 'PS256', 'ES256', 'EdDSA'])
-    .meta(words('Algorithms', 'Signatures that the hub takes.', '算法', '中枢接受的签名算法。')),
+    .meta(fieldTexts('Algorithms', 'Signatures that the hub takes.', '算法', '中枢接受的签名算法。')),
   claims: z
     .strictObject({
       user: claim
         .default('sub')
-        .meta(words('User', 'The claim with the lasting id of the user.', '用户', '含有用户固定 ID 的声明。')),
+        .meta(fieldTexts('User', 'The claim with the lasting id of the user.', '用户', '含有用户固定 ID 的声明。')),
       scope: claim
         .default('scope')
-        .meta(words('Scope', 'The claim with the rights of the client.', '权限', '含有客户端权限的声明。')),
+        .meta(fieldTexts('Scope', 'The claim with the rights of the client.', '权限', '含有客户端权限的声明。')),
+      teams: z
+        .string()
+        .min(1)
+        .max(256)
+        .optional()
+        .meta(
+          fieldTexts(
+            'Teams',
+            'The claim with the groups of the user, or a JSON Pointer such as /realm_access/roles. It sets the teams of this issuer.',
+            '团队',
+            '含有用户所属组的声明，或 JSON Pointer，例如 /realm_access/roles；用于设置来自此颁发者的团队。',
+          ),
+        ),
     })
     .default({ user: 'sub', scope: 'scope' })
-    .meta(words('Claims', 'Claims that are read.', '声明', '要读取的声明。')),
+    .meta(fieldTexts('Claims', 'Claims that are read.', '声明', '要读取的声明。')),
   provision: z
     .enum(['link', 'create'])
     .default('link')
     .meta(
-      words(
+      fieldTexts(
         'Users',
         'link: people who have linked their account in the console. create: also makes new users.',
         '用户',

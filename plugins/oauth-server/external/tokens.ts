@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
-import { type GrantScope, HubError, type PluginPeople } from 'patchbay/contract'
-import type { GrantedCredential, TokenVerifier, VerifiedToken } from 'patchbay/features'
+import { type GrantScope, HubError } from 'patchbay/contract'
+import type { GrantedCredential, PluginPeople, TokenVerifier, VerifiedToken } from 'patchbay/features'
 import { shownName } from '../clients.ts'
 import { scopesOf } from '../tables.ts'
 import type { ExternalAccount, ExternalAccounts } from '../types.ts'
@@ -55,6 +55,9 @@ export class ExternalTokens implements TokenVerifier {
     const scopes = scopesIn(claims, config)
     const userId = await this.#userOf(account, claims, config)
     const person = await this.#deps.people.byId(userId)
+    const { teams } = config.claims
+    if (teams !== undefined && person?.disabled === false)
+      await this.#deps.accounts()?.setTeams(userId, config.issuer, teams, claims)
     const clientId = clientOf(claims)
     const expiresAtMs = (Number(claims.exp) + CLOCK_TOLERANCE_S) * 1_000
     // The addresses are part of it: sessions are kept by this id, and a session is opened by one address.

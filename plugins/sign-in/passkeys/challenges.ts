@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { HubError, type PluginSealing } from 'patchbay/contract'
+import { HubError } from 'patchbay/contract'
+import type { PluginSealing } from 'patchbay/features'
 import type { Fail } from '../errors.ts'
 import type { Place } from './place.ts'
 

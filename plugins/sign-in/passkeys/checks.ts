@@ -1,5 +1,6 @@
 import type { AuthenticatorTransport } from '@simplewebauthn/server'
-import type { HubError, Person, PluginPeople } from 'patchbay/contract'
+import type { HubError } from 'patchbay/contract'
+import type { Person, PluginPeople } from 'patchbay/features'
 import type { Fail } from '../errors.ts'
 import type { PasskeyRow } from '../tables.ts'
 import type { Tries } from '../tries.ts'

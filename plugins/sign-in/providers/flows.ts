@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { PluginSealing } from 'patchbay/contract'
+import type { PluginSealing } from 'patchbay/features'
 import type { Fail } from '../errors.ts'
 import type { Asked } from './provider.ts'
 

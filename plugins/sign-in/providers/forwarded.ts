@@ -1,4 +1,5 @@
-import { HubError, type Person, type PluginContext } from 'patchbay/contract'
+import { HubError, type PluginContext } from 'patchbay/contract'
+import type { Person } from 'patchbay/features'
 import { z } from 'zod'
 import type { SignInConfig } from '../config.ts'
 import type { Fail } from '../errors.ts'
@@ -6,6 +7,7 @@ import { asked, SESSION, session } from '../sign-in-routes.ts'
 import type { Turns } from '../turns.ts'
 import { accountKey, type Identities } from './identities.ts'
 import type { Account } from './provider.ts'
+import type { TeamsBySignIn } from './teams.ts'
 
 /** The issuer, and the provider, of accounts that a proxy names; no issuer has this address. */
 export const FORWARDED = 'proxy'
@@ -23,6 +25,7 @@ export interface ForwardedDeps {
   readonly settings: SignInConfig['forwarded']
   readonly identities: Identities
   readonly turns: Turns
+  readonly teams: TeamsBySignIn
   readonly fail: Fail
 }
 
@@ -32,13 +35,20 @@ export function forwardedAccount(settings: SignInConfig['forwarded'], request: F
   const subject = request.headers[settings.user.toLowerCase()]?.trim()
   if (subject === undefined || subject === '' || subject.length > MOST_NAME) return undefined
   const email = settings.email === undefined ? undefined : request.headers[settings.email.toLowerCase()]?.trim()
-  return { issuer: FORWARDED, subject, name: subject, email: email ? email.slice(0, MOST_NAME) : undefined }
+  const account = { issuer: FORWARDED, subject, name: subject, email: email ? email.slice(0, MOST_NAME) : undefined }
+  if (settings.groups === undefined) return account
+  const text = request.headers[settings.groups.toLowerCase()]
+  const value = text?.split(settings.separator).map(part => part.trim())
+  return {
+    ...account,
+    groups: { name: settings.groups, value: value?.filter(part => part !== ''), isElsewhere: false },
+  }
 }
 
 /** Adds the route by which somebody signs in whom a proxy has signed in already. */
 export function addForwarded(context: PluginContext<unknown>, deps: ForwardedDeps): void {
   const { routes, people, signIns, log } = context
-  const { settings, identities, turns, fail } = deps
+  const { settings, identities, turns, teams, fail } = deps
   let notedAtMs = Number.NEGATIVE_INFINITY
 
   const noteStranger = ({ headers, viaProxy }: Forwarding, clientAddress: string): void => {
@@ -91,6 +101,7 @@ export function addForwarded(context: PluginContext<unknown>, deps: ForwardedDep
       if (user.disabled) throw fail('identity_unknown', 'This user is disabled')
       if (user.role === 'admin' && settings?.administrators !== true)
         throw fail('identity_unknown', 'Administrators sign in at the hub, and not by the proxy')
+      await teams.set(user.id, FORWARDED, account.groups)
       const secondFactor = await signIns.ask(user.id, 'sign-in')
       return { body: secondFactor ? { secondFactor } : await signIns.open(user.id, FORWARDED, request) }
     },

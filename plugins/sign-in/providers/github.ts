@@ -19,6 +19,8 @@ export class GitHub implements Provider {
   constructor(config: ProviderConfig, fetch: GuardedFetch, fail: Fail) {
     if (config.issuer !== undefined && !isSafe(config.issuer))
       throw new Error(`"issuer" of the provider "${config.id}" must be an https address, or one of this machine`)
+    if (config.claims?.groups !== undefined)
+      throw new Error(`"claims.groups" of the provider "${config.id}" needs OpenID Connect: GitHub sends no groups`)
     this.config = config
     this.issuer = (config.issuer ?? GITHUB).replace(/\/$/, '')
     this.#api = this.issuer === GITHUB ? 'https://api.github.com' : `${this.issuer}/api/v3`

@@ -15,7 +15,7 @@ const identity = z.object({
 /** Adds the routes of the accounts that one has linked. */
 export function addIdentities(
   context: PluginContext<unknown>,
-  { identities, turns, ways }: Pick<ProviderDeps, 'identities' | 'turns'> & { readonly ways: Ways },
+  { identities, turns, teams, ways }: Pick<ProviderDeps, 'identities' | 'turns' | 'teams'> & { readonly ways: Ways },
 ): void {
   const { routes, signIns } = context
   const common = { whole: true, access: 'user', tag: 'sign-in' } as const
@@ -63,11 +63,12 @@ export function addIdentities(
     async handle({ actor, params, baseUrl }) {
       signIns.requireProof(actor)
       // In turn with the removal of passkeys: of the last two ways in that go at once, one stays.
-      const { provider } = await turns.take(actor.userId, async () => {
+      const { provider, issuer } = await turns.take(actor.userId, async () => {
         const mayBeLast = await ways.remainsWithoutAccounts(actor.userId, baseUrl)
         const opens = (row: IdentityRow) => ways.opens(row)
         return identities.unlink(actor.userId, params.id, { mayBeLast, opens })
       })
+      await teams.unlinked(actor.userId, { provider, issuer })
       context.audit(actor, 'identity_unlinked', `${actor.name} (${provider})`, actor.userId)
       return { status: 204 }
     },

@@ -14,12 +14,15 @@ import {
   None,
   processAuthorizationCodeResponse,
   processDiscoveryResponse,
+  processUserInfoResponse,
+  userInfoRequest,
   validateApplicationLevelSignature,
   validateAuthResponse,
 } from 'oauth4webapi'
 import { type GuardedFetch, HubError } from 'patchbay/contract'
 import type { ProviderConfig } from '../config.ts'
 import type { Fail } from '../errors.ts'
+import { type GroupsClaim, groupsClaim } from './groups.ts'
 import type { Account, Asked, Provider } from './provider.ts'
 import { asWebFetch, isOwnMachine, isSafe } from './web.ts'
 
@@ -63,14 +66,16 @@ export class OidcProvider implements Provider {
   async identify(parameters: URLSearchParams, asked: Asked): Promise<Account> {
     const server = await this.#server()
     try {
-      return this.#account(server.issuer, await this.#claims(server, parameters, asked))
+      const { claims, accessToken } = await this.#claims(server, parameters, asked)
+      const groups = await this.#groups(server, claims, accessToken)
+      return { ...this.#account(server.issuer, claims), ...(groups ? { groups } : {}) }
     } catch (error) {
       throw this.#failure(error)
     }
   }
 
-  async #claims(server: AuthorizationServer, given: URLSearchParams, asked: Asked): Promise<IDToken> {
-    const client: Client = { client_id: this.config.clientId, [clockTolerance]: CLOCK_TOLERANCE_S }
+  async #claims(server: AuthorizationServer, given: URLSearchParams, asked: Asked) {
+    const client = this.#client
     const checked = validateAuthResponse(server, client, given, asked.state)
     const { redirectUri, verifier, nonce } = asked
     const response = await authorizationCodeGrantRequest(
@@ -79,7 +84,21 @@ export class OidcProvider implements Provider {
     const expected = { expectedNonce: nonce, requireIdToken: true }
     const result = await processAuthorizationCodeResponse(server, client, response, expected)
     await validateApplicationLevelSignature(server, response, this.#options)
-    return getValidatedIdTokenClaims(result) as IDToken
+    return { claims: getValidatedIdTokenClaims(result) as IDToken, accessToken: result.access_token }
+  }
+
+  /** The groups, from the ID token or else from the userinfo of the same person. */
+  async #groups(server: AuthorizationServer, claims: IDToken, accessToken: string): Promise<GroupsClaim | undefined> {
+    const name = this.config.claims?.groups
+    if (name === undefined) return undefined
+    const claim = groupsClaim(name, claims)
+    if (claim.value !== undefined || claim.isElsewhere || server.userinfo_endpoint === undefined) return claim
+    const response = await userInfoRequest(server, this.#client, accessToken, this.#options)
+    return groupsClaim(name, await processUserInfoResponse(server, this.#client, claims.sub, response))
+  }
+
+  get #client(): Client {
+    return { client_id: this.config.clientId, [clockTolerance]: CLOCK_TOLERANCE_S }
   }
 
   #account(issuer: string, claims: IDToken): Account {
@@ -114,7 +133,9 @@ export class OidcProvider implements Provider {
     try {
       const issuer = new URL(this.issuer)
       const found = await processDiscoveryResponse(issuer, await discoveryRequest(issuer, this.#options))
+      const { userinfo_endpoint: userinfo } = found
       const endpoints = [found.authorization_endpoint, found.token_endpoint, found.jwks_uri]
+      if (this.config.claims?.groups !== undefined && userinfo !== undefined) endpoints.push(userinfo)
       if (!endpoints.every(isSafe)) throw new TypeError('its metadata has an endpoint that is not https')
       // Else an issuer elsewhere could have the hub ask what only this machine may.
       if (!isOwnMachine(this.issuer) && endpoints.some(isOwnMachine))

@@ -10,6 +10,7 @@ import { type Flows, ownPath } from './flows.ts'
 import { forwardedAccount } from './forwarded.ts'
 import { accountKey, type Identities } from './identities.ts'
 import type { Account, Provider } from './provider.ts'
+import type { TeamsBySignIn } from './teams.ts'
 
 /** Parts of sign-ins by providers. */
 export interface ProviderDeps {
@@ -17,6 +18,7 @@ export interface ProviderDeps {
   readonly flows: Flows
   readonly identities: Identities
   readonly turns: Turns
+  readonly teams: TeamsBySignIn
   readonly fail: Fail
   readonly passwords: SignInConfig['passwords']
   readonly forwarded: SignInConfig['forwarded']
@@ -125,7 +127,7 @@ function found(providers: ReadonlyMap<string, Provider>, wanted: string, fail: F
 
 function addFinish(context: PluginContext<unknown>, deps: ProviderDeps): void {
   const { routes, people, signIns } = context
-  const { providers, flows, identities, turns, fail } = deps
+  const { providers, flows, identities, turns, teams, fail } = deps
 
   /** The user of an account that is linked. */
   const linkedUser = async (account: Account): Promise<string | undefined> => {
@@ -150,11 +152,13 @@ function addFinish(context: PluginContext<unknown>, deps: ProviderDeps): void {
   const link = async (provider: Provider, account: Account, actor: UserActor): Promise<void> => {
     await turns.take(accountKey(account), () => identities.link(actor.userId, provider.config.id, account))
     context.audit(actor, 'identity_linked', `${actor.name} (${provider.config.id})`, actor.userId)
+    await teams.set(actor.userId, provider.config.id, account.groups)
   }
 
   const enter = async (provider: Provider, account: Account, request: SignInRequest): Promise<object> => {
     // One after the other: of two at once, only the first one may make a user.
     const userId = await turns.take(accountKey(account), () => userOf(provider, account))
+    await teams.set(userId, provider.config.id, account.groups)
     const secondFactor = await signIns.ask(userId, 'sign-in')
     return secondFactor ? { secondFactor } : signIns.open(userId, provider.config.id, request)
   }

@@ -1,4 +1,5 @@
 import type { ProviderConfig } from '../config.ts'
+import type { GroupsClaim } from './groups.ts'
 
 /** A person as a provider knows them. */
 export interface Account {
@@ -8,6 +9,8 @@ export interface Account {
   readonly name: string
   /** Only one that the provider has verified. */
   readonly email: string | undefined
+  /** Absent where the settings name no claim of groups. */
+  readonly groups?: GroupsClaim
 }
 
 /** The secrets of one sign-in at a provider. */

@@ -1,4 +1,4 @@
-/** What rules cost is their owner's: hostile patterns, long results and webhooks that hang leave the others as they are. */
+/** The cost of rules is their owner's: hostile patterns, long results and webhooks that hang leave the others as they are. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { calmHealth, type HealthFigures, healthDuring, slowerThanCalm } from '../../support/health-watch.ts'

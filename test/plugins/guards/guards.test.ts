@@ -318,7 +318,7 @@ describe('a webhook', () => {
         user: 'admin',
         tool: 'mirror',
       })
-      // What a rule masks is not sent to it.
+      // Content that a rule masks is not sent to it.
       await mirrored(hooked, { text: token })
       expect(receiver.received.at(-1)?.text).not.toContain(token)
       // The mask of the secret keeps it, for the same address alone.

@@ -1,6 +1,7 @@
 /** Log records at an OpenTelemetry collector: each arrives once, whatever is refused on the way. */
+
 import { describe, expect, test } from 'bun:test'
-import type { LogSink } from '../../../core/contract/points.ts'
+import type { LogSink } from '../../../core/features/log-sinks.ts'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import { Collector } from '../../../plugins/otlp/collector.ts'
 import { createLogSink } from '../../../plugins/otlp/logs.ts'

@@ -28,7 +28,8 @@ export default definePlugin({
 })
 `
 const headers = (version: string) => `
-import { definePlugin, type HeaderProvider } from 'patchbay/contract'
+import { definePlugin } from 'patchbay/contract'
+import type { HeaderProvider } from 'patchbay/features'
 const provider: HeaderProvider = {
   async headersFor(server) {
     return { 'x-plugin': \`${version} \${server.transport}\` }
@@ -66,7 +67,8 @@ export default definePlugin({
 `
 
 const sink = (url: string, mark: string) => `
-import { definePlugin, type LogSink } from 'patchbay/contract'
+import { definePlugin } from 'patchbay/contract'
+import type { LogSink } from 'patchbay/features'
 const own: LogSink = {
   takes: 'lines',
   maxBatch: 50,

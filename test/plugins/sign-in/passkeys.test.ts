@@ -1,7 +1,9 @@
 /** Passkeys: how they are set and used, and what does not count as one. */
+
 import { afterAll, beforeAll, expect, setSystemTime, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import { HubError, type PluginSealing } from '../../../core/contract/mod.ts'
+import { HubError } from '../../../core/contract/mod.ts'
+import type { PluginSealing } from '../../../core/features/services/sealing.ts'
 import { Challenges } from '../../../plugins/sign-in/passkeys/challenges.ts'
 import { Client, type Hub, PASSWORD, send, startHub } from '../../support/hub.ts'
 import { App, PROXY, secondStep, sendAnew, ticketOf } from './app.ts'

@@ -1,6 +1,6 @@
-import type { WireError } from '../../../core/contract/errors.ts'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import type { MessageLink, MessageTransportDefinition } from '../../../core/transport-kit/definition.ts'
+import type { WireError } from '../../../core/transport-kit/wire-error.ts'
 import transport from '../../../plugins/transport-http/transport.ts'
 import { until } from '../../unit/outbound/raw-server.ts'
 

@@ -1,4 +1,5 @@
 /** The engine on a real store, with states that the test sets and a clock that it moves. */
+
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { CHANNELS } from '../../../core/alerts/channels.ts'
 import { AlertEngine } from '../../../core/alerts/engine.ts'
@@ -9,11 +10,13 @@ import { testRule } from '../../../core/alerts/test-rule.ts'
 import type { Upstreams } from '../../../core/connections/api.ts'
 import type { ErrorCode } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
-import type { LogLevel, ToolCallRecord } from '../../../core/contract/records.ts'
 import { CALL_OUTCOMES } from '../../../core/domain/log/call-outcome.ts'
 import { EventBus } from '../../../core/events/bus.ts'
+import type { ToolCallRecord } from '../../../core/features/call-records.ts'
+import type { LogLevel } from '../../../core/features/log-records.ts'
 import type { TallyKey } from '../../../core/features/log-store.ts'
 import { OwnedSettings } from '../../../core/registry/owned/settings.ts'
+import { CallRing } from '../../../core/telemetry/calls/call-ring.ts'
 import { MetricsTicks } from '../../../core/telemetry/calls/metrics-ticks.ts'
 import { CustomMetrics } from '../../../core/telemetry/custom-metrics.ts'
 import { HubMetrics, type HubNow } from '../../../core/telemetry/hub-metrics.ts'
@@ -325,7 +328,9 @@ test('calls of every outcome count the same in rules, in live ticks and in /metr
   const bob = world.bob.userId
   const metrics = new HubMetrics()
   const sent: object[] = []
-  const ticks = new MetricsTicks({ wants: () => true, emit: (_, of, data) => void sent.push({ of, ...data }) }, 10)
+  let slot = 0
+  const ring = new CallRing(() => slot, 10)
+  const ticks = new MetricsTicks({ wants: () => true, emit: (_, of, data) => void sent.push({ of, ...data }) }, ring)
   const places = [
     { ownerId: bob, serverId, server: 'fake', tool: 'own' },
     { ownerId: 'eve', serverId: 'of-eve', server: 'theirs', tool: 'other' },
@@ -339,8 +344,9 @@ test('calls of every outcome count the same in rules, in live ticks and in /metr
       }
       hub.bus.emit('tool.called', call.ownerId, call)
       metrics.call(call)
-      ticks.call(call)
+      ring.add(call)
     }
+  slot = 10
   await after(1, 'online')
   const value = (metric: string) => {
     const query = { metric, selector: [], windowMs: 60_000 }

@@ -20,13 +20,13 @@ import type {
   GroupRecord,
   ServerRecord,
   ServerRequestKind,
-  ToolCallRecord,
   UserActor,
 } from '../../../core/contract/records.ts'
 import type { ListKind } from '../../../core/domain/mcp-methods.ts'
 import type { ServerStatus } from '../../../core/domain/server/status.ts'
 import { type CatalogItem, catalogItem } from '../../../core/domain/tools/catalog-item.ts'
 import { EventBus } from '../../../core/events/bus.ts'
+import type { ToolCallRecord } from '../../../core/features/call-records.ts'
 import type { GroupResolver } from '../../../core/features/group-names.ts'
 import type { ToolSet } from '../../../core/features/tools.ts'
 import type { McpEndpoint } from '../../../core/mcp/api.ts'

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { LIMITS } from '../../../core/config/limits.ts'
 import { ShareMap } from '../../../core/registry/share-map.ts'
 import { openWorld, refusal, type World } from './world.ts'
 
@@ -17,7 +18,7 @@ const rows = async (table: 'share' | 'team' | 'team_member'): Promise<number> =>
 
 test('load() reads what was shared before a start', async () => {
   const { registry, ada, bob, cleo } = world
-  await registry.teams.create(ada, 'crew', ['cleo'])
+  await registry.teams.create(ada, 'crew', { members: ['cleo'] })
   const { target } = await registry.shares.put(bob, 'server', 'notes', { subject: 'team:crew', role: 'see' })
   const group = await registry.shares.put(bob, 'group', 'daily', { subject: 'user:cleo', role: 'use' })
   const later = new ShareMap()
@@ -35,7 +36,7 @@ test('load() reads what was shared before a start', async () => {
 
 test('shares and members go with the thing, the user and the team that they belong to', async () => {
   const { registry, ada, bob } = world
-  await registry.teams.create(ada, 'crew', ['cleo', 'bob'])
+  await registry.teams.create(ada, 'crew', { members: ['cleo', 'bob'] })
   const shares = ['user:cleo', 'team:crew'].map(subject => ({ subject, role: 'use' as const }))
   for (const kind of ['server', 'group'] as const)
     await registry.shares.replace(bob, kind, kind === 'server' ? 'notes' : 'daily', shares)
@@ -62,7 +63,7 @@ test('a change is announced to both sides, and one that changes nothing to nobod
   world.events.length = 0
   await registry.shares.put(bob, 'server', 'notes', share)
   expect(told()).toEqual([])
-  await registry.teams.create(ada, 'crew', [])
+  await registry.teams.create(ada, 'crew', { members: [] })
   await registry.shares.put(bob, 'server', 'notes', { subject: 'team:crew', role: 'change' })
   world.events.length = 0
   await registry.teams.update(ada, 'crew', { members: ['cleo'] })
@@ -72,7 +73,7 @@ test('a change is announced to both sides, and one that changes nothing to nobod
 
 test('lists have what is shared, by name and by team, and the reach of a server its group’s users', async () => {
   const { registry, ada, bob, cleo } = world
-  await registry.teams.create(ada, 'crew', ['cleo'])
+  await registry.teams.create(ada, 'crew', { members: ['cleo'] })
   expect(await registry.servers.list(cleo, { scope: 'shared' })).toEqual([])
   await registry.shares.put(bob, 'group', 'daily', { subject: 'team:crew', role: 'use' })
   expect((await registry.groups.list(cleo, { scope: 'shared' })).map(({ name }) => name)).toEqual(['daily'])
@@ -82,4 +83,75 @@ test('lists have what is shared, by name and by team, and the reach of a server 
   const reach = await registry.shares.reachOf(server)
   expect([bob, cleo, ada].map(({ userId }) => reach(userId))).toEqual([true, true, false])
   expect((await refusal(registry.servers.resolve(cleo, 'bob~notes', 'use'))).code).toBe('server_not_found')
+})
+
+test('a source sets the teams of its provider alone, of groups that are exactly equal', async () => {
+  const { registry, ada, bob, cleo } = world
+  const { teams } = registry
+  const source = (provider: string, group: string) => ({ source: { provider, group } })
+  await teams.create(ada, 'by-hand', { members: ['cleo'] })
+  await teams.create(ada, 'crew', source('company', 'Crew'))
+  await teams.create(ada, 'other', source('elsewhere', 'Crew'))
+  const { target } = await registry.shares.put(bob, 'server', 'notes', { subject: 'team:crew', role: 'see' })
+  const role = () => registry.shares.roleUnderMcp(cleo.userId, { ...target, visibility: 'private' })
+  const mine = async () => (await teams.list(cleo)).filter(team => team.members).map(({ name }) => name)
+  for (const near of ['crew', 'CREW', 'Ｃrew', 'Crew ', 'Cre\u200bw', 'by-hand', '*', ''])
+    expect(await teams.setOf(cleo.userId, 'company', [near])).toEqual({ joined: [], left: [], full: [] })
+  expect(await teams.setOf(cleo.userId, 'company', ['Crew', 'by-hand'])).toEqual({
+    joined: ['crew'],
+    left: [],
+    full: [],
+  })
+  expect([await mine(), role()]).toEqual([['by-hand', 'crew'], 'see'])
+  const later = new ShareMap()
+  await later.load(world.store)
+  expect(later.hasTeamsOf(cleo.userId, 'company', new Set(['Crew']))).toBe(true)
+  expect(later.hasTeamsOf(cleo.userId, 'elsewhere', new Set(['Crew']))).toBe(false)
+
+  expect((await teams.setOf(cleo.userId, 'company', [])).left).toEqual(['crew'])
+  expect([await mine(), role()]).toEqual([['by-hand'], undefined])
+  expect(world.events.at(-1)?.data).toMatchObject({ subject: 'team:crew', role: null })
+  await teams.setOf(cleo.userId, 'company', ['Crew'])
+  await registry.users.update(ada, 'cleo', { disabled: true })
+  expect((await teams.setOf(cleo.userId, 'company', ['Crew'])).joined).toEqual([])
+  expect(await rows('team_member')).toBe(1)
+})
+
+test('members of a team are set by administrators or by a source, and end with the source', async () => {
+  const { registry, ada, bob, cleo } = world
+  const { teams } = registry
+  const source = { provider: 'company', group: 'g' }
+  expect((await refusal(teams.create(ada, 'crew', { members: ['cleo'], source }))).code).toBe('validation_failed')
+  expect((await refusal(teams.create(bob, 'crew', { source }))).code).toBe('admin_only')
+  await teams.create(ada, 'crew', { members: ['bob'] })
+  expect((await teams.update(ada, 'crew', { source })).members).toEqual([])
+  expect((await refusal(teams.update(ada, 'crew', { members: ['bob'] }))).code).toBe('validation_failed')
+  await teams.setOf(cleo.userId, 'company', ['g'])
+  expect(await teams.update(ada, 'crew', { name: 'crew-2', source })).toMatchObject({ members: ['cleo'], source })
+  expect((await teams.get(bob, 'crew-2')).source).toBeUndefined()
+  expect(await teams.endSources(provider => provider !== 'company')).toEqual([])
+  expect(await teams.endSources(provider => provider === 'company')).toEqual(['crew-2'])
+  expect(await teams.endSources(() => true)).toEqual([])
+  await teams.setOf(cleo.userId, 'company', ['g'])
+  const kept = await teams.update(ada, 'crew-2', { source: null })
+  expect([kept.members, kept.source]).toEqual([['cleo'], undefined])
+  await teams.setOf(cleo.userId, 'company', [])
+  expect(await rows('team_member')).toBe(1)
+})
+
+test('a full team takes no more', async () => {
+  const { registry, ada, cleo, store } = world
+  const { id } = await registry.teams.create(ada, 'crew', { source: { provider: 'p', group: 'g' } })
+  const template = await store.db.selectFrom('user').selectAll().executeTakeFirstOrThrow()
+  const users = Array.from({ length: LIMITS.teamMembers }, (_, at) => {
+    return { ...template, id: `u${at}`, number: 1_000 + at, name: `u${at}`, name_key: `u${at}` }
+  })
+  await store.db.transaction().execute(async trx => {
+    for (const user of users) {
+      await trx.insertInto('user').values(user).execute()
+      await trx.insertInto('team_member').values({ team_id: id, user_id: user.id }).execute()
+    }
+  })
+  expect(await registry.teams.setOf(cleo.userId, 'p', ['g'])).toEqual({ joined: [], left: [], full: ['crew'] })
+  expect(await rows('team_member')).toBe(LIMITS.teamMembers)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { ToolCallRecord } from '../../../core/contract/records.ts'
+import type { ToolCallRecord } from '../../../core/features/call-records.ts'
 import { CallLinks } from '../../../core/telemetry/calls/call-links.ts'
 
 const MINUTE_MS = 60_000

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { WireError } from '../../../core/contract/errors.ts'
 import { DrainOnDisconnect } from '../../../core/transport-kit/drain-on-disconnect.ts'
+import type { WireError } from '../../../core/transport-kit/wire-error.ts'
 
 const GONE: WireError = { code: 'connection_lost', message: 'The server is gone' }
 const LATER: WireError = { code: 'upstream_tls_error', message: 'Something else' }

@@ -1,7 +1,7 @@
 /** The query box of the log: the terms it reads, the place of a mistake, and the condition for the search. */
 import { describe, expect, test } from 'bun:test'
-import type { LogRecord } from '../../../ui/api/logs.ts'
-import { conditionOf, meetsTerm, parseQuery, termText } from '../../../ui/pages/logs/query.ts'
+import type { LogRecord } from '../../../plugins/log-database/console/api.ts'
+import { conditionOf, meetsTerm, parseQuery, termText } from '../../../plugins/log-database/console/query.ts'
 
 const conditions = (text: string) => parseQuery(text).terms.map(conditionOf)
 const mistake = (text: string) => parseQuery(text).mistake

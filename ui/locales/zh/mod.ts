@@ -1,8 +1,12 @@
+import { approvals } from '../../../plugins/approvals/console/words.zh.ts'
 import { bundles } from '../../../plugins/bundles/console/words.zh.ts'
+import { guards } from '../../../plugins/guards/console/words.zh.ts'
 import { invitations } from '../../../plugins/invitations/console/words.zh.ts'
+import { logs } from '../../../plugins/log-database/console/words.zh.ts'
 import { market } from '../../../plugins/market/console/words.zh.ts'
 import { connections } from '../../../plugins/oauth-client/console/words.zh.ts'
 import { apps } from '../../../plugins/oauth-server/console/words.zh.ts'
+import { usage } from '../../../plugins/quotas/console/words.zh.ts'
 import { factors } from '../../../plugins/sign-in/console/words.zh.ts'
 import { addServer } from './add-server.ts'
 import { alerts } from './alerts.ts'
@@ -15,16 +19,12 @@ import { editor } from './editor.ts'
 import { figures } from './figures.ts'
 import { group } from './group.ts'
 import { groups } from './groups.ts'
-import { guards } from './guards.ts'
-import { logs } from './logs.ts'
 import { monitoring } from './monitoring.ts'
 import { patchBay } from './patch-bay.ts'
-import { approvals } from './people/approvals.ts'
 import { keys } from './people/keys.ts'
 import { setup } from './people/setup.ts'
 import { sharing } from './people/sharing.ts'
 import { signIn } from './people/sign-in.ts'
-import { usage } from './people/usage.ts'
 import { users } from './people/users.ts'
 import { plugins } from './plugins.ts'
 import { reference } from './reference.ts'
@@ -37,15 +37,14 @@ import { settings } from './settings.ts'
 export const templates: Record<string, string> = {
   ...addServer,
   ...alerts,
+  ...approvals,
   ...apps,
   ...assistant,
   ...audit,
   ...bundles,
   ...chart,
   ...common,
-  ...approvals,
   ...connections,
-  ...usage,
   ...dashboard,
   ...editor,
   ...factors,
@@ -68,5 +67,6 @@ export const templates: Record<string, string> = {
   ...setup,
   ...sharing,
   ...signIn,
+  ...usage,
   ...users,
 }

@@ -180,6 +180,7 @@ export const server: Readonly<Record<string, string>> = {
   Resources: '资源',
   Metrics: '指标',
   Access: '访问',
+  Rules: '规则',
   'Parts of {name}': '{name} 的各部分',
   'This server is in the settings file. Change it there: the hub applies edits of the file by itself.':
     '此服务器定义在设置文件中。请在文件中修改，Hub 会自动采用。',

@@ -6,6 +6,8 @@ import { readAll } from '../../api/servers.ts'
 import { hasRole, type Shared } from '../../api/sharing.ts'
 import { type GroupRecord, type GroupSelector, refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
+import { piecesOf } from '../../app/parts.ts'
+import '../../app/piece-element.ts'
 import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
@@ -146,7 +148,7 @@ class PbPageGroup extends PbPage {
     const change = (changes: Partial<Draft>): void => this.#change({ ...draft, ...changes })
     return html`${group ? this.#notes(group, servers) : nothing}${this.error ? errorState(this.error) : nothing}${this.conflict ? conflictCard(this.conflict, this.refusal, draft, this.#takeTheirs, () => void this.#keepMine()) : nothing}
       <div class="geg"><div class="stack">${fields(draft, group, this.error, { edit: this.#mayEdit, publish: this.#isOwners }, change)}
-      <pb-group-members .draft=${draft} .servers=${servers} .disabled=${!this.#mayEdit} @pb-change=${(event: CustomEvent<Partial<Draft>>) => change(event.detail)}></pb-group-members>${selectorCard(draft, this.error, this.#mayEdit, change)}${group ? this.#sharing(group) : nothing}</div>
+      <pb-group-members .draft=${draft} .servers=${servers} .disabled=${!this.#mayEdit} @pb-change=${(event: CustomEvent<Partial<Draft>>) => change(event.detail)}></pb-group-members>${selectorCard(draft, this.error, this.#mayEdit, change)}${group ? this.#sharing(group) : nothing}${group && this.#isOwners ? rules(group) : nothing}</div>
       <aside class="stack" aria-label=${t('What a client will see')}>${this.#asOther(group) ?? this.#view(group, shown, saved)}${group ? addresses(group) : nothing}</aside></div>
       ${group ? html`<pb-connect .group=${group} .client=${this.view('connect')} @pb-close=${() => this.setView({ connect: undefined })} @pb-client=${(event: CustomEvent<string>) => this.setView({ connect: event.detail })}></pb-connect>` : nothing}`
   }
@@ -302,6 +304,13 @@ function wanted(servers: readonly ServerRecord[], names: string | undefined): re
     (left, right) => Number(right.owner === session.user?.name) - Number(left.owner === session.user?.name),
   )
   return (names ?? '').split(',').flatMap(name => own.find(server => server.name === name) ?? [])
+}
+
+/** The rules that plugins have for a group; they are saved apart from its members. */
+function rules({ ref, name }: GroupRecord): unknown {
+  return piecesOf('group-rules').map(
+    piece => html`<pb-piece .piece=${piece} .subject=${{ kind: 'group', ref, name }}></pb-piece>`,
+  )
 }
 
 /** The group's other addresses. */

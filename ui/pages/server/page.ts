@@ -5,6 +5,8 @@ import { connectPath, controlServer, isEditable, refOf, type ServerVerb, serverP
 import { hasRole, type Shared } from '../../api/sharing.ts'
 import type { GroupRecord, ServerRecord, ThingRole } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
+import { piecesOf } from '../../app/parts.ts'
+import '../../app/piece-element.ts'
 import { pluginPages } from '../../app/plugin-pages.ts'
 import { Resource } from '../../app/resource.ts'
 import { href, router } from '../../app/router.ts'
@@ -28,12 +30,13 @@ import './parts.ts'
 import './settings.ts'
 import './tools.ts'
 
-type Tab = 'overview' | 'tools' | 'prompts' | 'resources' | 'logs' | 'metrics' | 'settings' | 'access'
+type Tab = 'overview' | 'tools' | 'prompts' | 'resources' | 'logs' | 'metrics' | 'settings' | 'rules' | 'access'
 /** The smallest role for each tab; those without an entry are for every reader. */
 const TAB_ROLES: Readonly<Record<string, ThingRole>> = {
   logs: 'see',
   metrics: 'see',
   settings: 'change',
+  rules: 'owner',
   access: 'owner',
 }
 
@@ -151,6 +154,7 @@ class PbPageServer extends PbPage {
       { id: 'logs', label: t('Logs') },
       { id: 'metrics', label: t('Metrics') },
       { id: 'settings', label: t('Settings') },
+      ...(piecesOf('server-rules').length > 0 ? [{ id: 'rules', label: t('Rules') }] : []),
       { id: 'access', label: t('Access') },
     ]
     return all.filter(({ id }) => hasRole(server, TAB_ROLES[id] ?? 'use'))
@@ -218,6 +222,11 @@ class PbPageServer extends PbPage {
     if (tab === 'metrics') return html`<pb-server-metrics .server=${server}></pb-server-metrics>`
     if (tab === 'settings')
       return html`<pb-server-settings .server=${server} .groups=${groups} @pb-server=${changed} @pb-delete=${() => void this.#remove(server)}></pb-server-settings>`
+    if (tab === 'rules')
+      return piecesOf('server-rules').map(
+        piece =>
+          html`<pb-piece .piece=${piece} .subject=${{ kind: 'server', ref: refOf(server), name: server.name }}></pb-piece>`,
+      )
     if (tab === 'access')
       return html`<pb-server-access .server=${server} .groups=${groups} @pb-server=${changed}></pb-server-access>`
     return html`<pb-server-overview .server=${server} .groups=${groups} .now=${this.now}></pb-server-overview>`

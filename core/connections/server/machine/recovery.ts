@@ -1,4 +1,5 @@
-import type { ErrorCode, WireError } from '../../../contract/errors.ts'
+import type { ErrorCode } from '../../../contract/errors.ts'
+import type { WireError } from '../../../transport-kit/wire-error.ts'
 import type { ConnectionEnd } from '../../connection/connection-events.ts'
 import { backoffMs, isCrashLoop, RecentCount } from './backoff.ts'
 import type { Verdict } from './server-events.ts'

@@ -1,5 +1,6 @@
-import type { ErrorCode, WireError } from '../../../contract/errors.ts'
+import type { ErrorCode } from '../../../contract/errors.ts'
 import type { ConnectionState } from '../../../contract/records.ts'
+import type { WireError } from '../../../transport-kit/wire-error.ts'
 
 /**
  * The phase of one server's life, with the state that is published for it:

@@ -1,4 +1,5 @@
-import type { ErrorCode, WireError } from '../../../contract/errors.ts'
+import type { ErrorCode } from '../../../contract/errors.ts'
+import type { WireError } from '../../../transport-kit/wire-error.ts'
 import type { MachineState, ServerEffect, ServerEvent, ServerPhase, Transition, Verdict } from './server-events.ts'
 
 /** A next attempt due within this time is worth waiting for. */

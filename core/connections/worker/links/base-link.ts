@@ -1,6 +1,7 @@
-import { type ErrorCode, HubError, type WireError } from '../../../contract/errors.ts'
+import { type ErrorCode, HubError } from '../../../contract/errors.ts'
 import { LIST_CAPABILITIES, LIST_KINDS, type ListCapability } from '../../../domain/mcp-methods.ts'
 import type { TransportDefinition } from '../../../transport-kit/definition.ts'
+import type { WireError } from '../../../transport-kit/wire-error.ts'
 import type { FailureForm, ResultStyle } from '../../protocol/frames.ts'
 import type { LinkLimits, ListKind, Liveness as LivenessLimits, OpenMessage } from '../../protocol.ts'
 import type { Expiring } from '../deadlines.ts'

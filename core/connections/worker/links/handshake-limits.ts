@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../config/limits.ts'
-import type { WireError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import { cutBytes } from '../../../transport-kit/cut-text.ts'
+import type { WireError } from '../../../transport-kit/wire-error.ts'
 import { COMMON, flag, mend, text } from '../lists/keep.ts'
 import type { Handshake } from './link-context.ts'
 

@@ -1,4 +1,4 @@
-import { HubError, type WireError } from '../../../contract/errors.ts'
+import { HubError } from '../../../contract/errors.ts'
 import type { GuardedFetch } from '../../../contract/fetch.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import { fetchFollowing, isBlockedRedirect } from '../../../transport-kit/redirects.ts'
@@ -9,6 +9,7 @@ import {
   statusReason,
   usableHeaders,
 } from '../../../transport-kit/remote.ts'
+import type { WireError } from '../../../transport-kit/wire-error.ts'
 
 /**
  * Sends a GET with the server's own headers to each of these paths, all at once; only 2xx is a success, after up to

@@ -1,4 +1,5 @@
-import { HubError, type WireError } from '../../../contract/errors.ts'
+import { HubError } from '../../../contract/errors.ts'
+import type { WireError } from '../../../transport-kit/wire-error.ts'
 import { toWireError } from '../../../transport-kit/wire-error.ts'
 import type { HealthReport, Liveness as LivenessLimits } from '../../protocol.ts'
 

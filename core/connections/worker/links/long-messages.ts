@@ -1,5 +1,5 @@
-import type { WireError } from '../../../contract/errors.ts'
 import type { LongMessage } from '../../../transport-kit/definition.ts'
+import type { WireError } from '../../../transport-kit/wire-error.ts'
 
 /** JSON-RPC 2.0, Invalid Request. */
 const REQUEST_INVALID = -32600

@@ -1,6 +1,7 @@
-import { HubError, type WireError } from '../../../contract/errors.ts'
+import { HubError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../contract/json.ts'
 import type { LongMessage, MessageLink, TransportDefinition } from '../../../transport-kit/definition.ts'
+import type { WireError } from '../../../transport-kit/wire-error.ts'
 import { toWireError } from '../../../transport-kit/wire-error.ts'
 import type { Liveness as LivenessLimits, OpenMessage } from '../../protocol.ts'
 import type { ListRequest } from '../lists/catalog-reader.ts'

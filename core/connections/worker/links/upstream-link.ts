@@ -1,5 +1,5 @@
-import type { WireError } from '../../../contract/errors.ts'
 import type { AnswerIo, LongMessage, TransportDefinition, TransportIo } from '../../../transport-kit/definition.ts'
+import type { WireError } from '../../../transport-kit/wire-error.ts'
 import type { ResultStyle } from '../../protocol/frames.ts'
 import type { LinkLimits, ListKind } from '../../protocol.ts'
 

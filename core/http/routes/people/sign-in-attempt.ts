@@ -1,8 +1,8 @@
 import type { Auth } from '../../../auth/create.ts'
 import type { SignInAttempt } from '../../../auth/throttle.ts'
 import { HubError } from '../../../contract/errors.ts'
-import type { AuditedRequest } from '../../../contract/hub-services.ts'
 import type { Actor, UserActor } from '../../../contract/records.ts'
+import type { AuditedRequest } from '../../../features/services/hub-services.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { addressKey } from '../../addresses.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { LIMITS } from '../../../config/limits.ts'
 import type { UserActor } from '../../../contract/records.ts'
-import type { Registry, TeamRecord } from '../../../registry/api.ts'
+import type { NewTeam, Registry, TeamRecord } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { type Route, route } from '../../route.ts'
 import { exampleList, listOf, pageFields, timestamp } from '../schemas.ts'
@@ -15,11 +15,25 @@ export interface TeamRoutesDeps {
 const name = z.string().min(1).max(256)
 const nameParams = z.object({ name })
 const members = z.array(name).max(LIMITS.teamMembers).meta({ description: 'Names of users' })
+const source = z
+  .strictObject({
+    provider: z.string().min(1).max(2_048).meta({
+      description:
+        'Id of a provider of sign-ins, `proxy` for the header of a proxy, or the address of an external issuer',
+    }),
+    group: z
+      .string()
+      .max(256)
+      .regex(/^[^\s\p{Cc}](?:[^\p{Cc}]*[^\s\p{Cc}])?$/u)
+      .meta({ description: 'Name or id of the group there, compared exactly' }),
+  })
+  .meta({ description: 'The members are set by sign-ins' })
 const team = z.object({
   id: z.string(),
   name: z.string(),
   size: z.number().int().meta({ description: 'Number of its members' }),
   members: z.array(z.string()).optional().meta({ description: 'Only for administrators and members' }),
+  source: source.optional().meta({ description: 'Absent: by administrators. Only for administrators and members' }),
   createdAt: timestamp,
 })
 const example = {
@@ -31,8 +45,14 @@ const one = { description: 'The team', schema: team, example }
 /** Routes of teams, with which things can be shared. Only administrators write them. */
 export function teamRoutes({ registry: { teams, audit } }: TeamRoutesDeps): Route[] {
   const tag = 'sharing'
-  const note = (actor: UserActor, info: RequestInfo, verb: string, { name: target, size }: TeamRecord): void =>
-    audit.record(actor, { action: `team.${verb}`, target, ownerId: null, request: info, detail: { size } })
+  const note = (actor: UserActor, info: RequestInfo, verb: string, { name: target, size, source }: TeamRecord): void =>
+    audit.record(actor, {
+      action: `team.${verb}`,
+      target,
+      ownerId: null,
+      request: info,
+      detail: { size, ...(source ? { source: { ...source } } : {}) },
+    })
   return [
     route({
       access: 'user',
@@ -57,10 +77,10 @@ export function teamRoutes({ registry: { teams, audit } }: TeamRoutesDeps): Rout
       access: 'admin',
       ...{ method: 'POST', path: '/api/admin/teams', tag },
       summary: 'Create a team',
-      body: z.strictObject({ name, members: members.optional() }),
+      body: z.strictObject({ name, members: members.optional(), source: source.nullish() }),
       responses: { 201: one },
       async handle({ actor, body, info }) {
-        const made = await teams.create(actor, body.name, body.members ?? [])
+        const made = await teams.create(actor, body.name, given(body))
         note(actor, info, 'create', made)
         return { status: 201, body: made }
       },
@@ -68,14 +88,11 @@ export function teamRoutes({ registry: { teams, audit } }: TeamRoutesDeps): Rout
     route({
       access: 'admin',
       ...{ method: 'PATCH', path: '/api/admin/teams/{name}', tag, params: nameParams },
-      summary: 'Rename a team, or replace its members',
-      body: z.strictObject({ name: name.optional(), members: members.optional() }),
+      summary: 'Rename a team, replace its members, or have them set by sign-ins',
+      body: z.strictObject({ name: name.optional(), members: members.optional(), source: source.nullish() }),
       responses: { 200: one },
       async handle({ actor, params, body, info }) {
-        const change = {
-          ...(body.name === undefined ? {} : { name: body.name }),
-          ...(body.members === undefined ? {} : { members: body.members }),
-        }
+        const change = { ...(body.name === undefined ? {} : { name: body.name }), ...given(body) }
         const saved = await teams.update(actor, params.name, change)
         note(actor, info, 'update', saved)
         return { body: saved }
@@ -94,4 +111,14 @@ export function teamRoutes({ registry: { teams, audit } }: TeamRoutesDeps): Rout
       },
     }),
   ]
+}
+
+function given({
+  members,
+  source,
+}: {
+  readonly members?: readonly string[] | undefined
+  readonly source?: NewTeam['source'] | undefined
+}): NewTeam {
+  return { ...(members === undefined ? {} : { members }), ...(source === undefined ? {} : { source }) }
 }

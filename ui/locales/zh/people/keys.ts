@@ -58,4 +58,5 @@ export const keys: Readonly<Record<string, string>> = {
   'You get a new key with the same scopes. Until the old one ends both work, so that clients can be changed one by one.':
     '您会得到一个权限相同的新密钥。旧密钥失效前两者都可用，可逐个更换客户端。',
   'The old key ends': '旧密钥失效时间',
+  '{part} of {name}': '{name} 的{part}',
 }

@@ -1,0 +1,112 @@
+import { html, nothing } from 'lit'
+import { type Crumb, emptyState, formatNumber, PbPage, Resource, segments, session, show, t } from 'patchbay/console'
+import { type UsageBy, type UsageSum, type UsedQuota, usageApi } from './api.ts'
+import { PARTS, partText } from './names.ts'
+
+/** Days that are summed. */
+const RANGE = '7d'
+
+/** Calls of the user by day, and the quotas that concern the user. */
+class PbPageUsage extends PbPage {
+  readonly #quotas = new Resource(this, {
+    read: async signal => (await usageApi.quotas(signal)).items,
+    everyMs: 10_000,
+  })
+  readonly #sums = new Resource(this, {
+    key: () => [this.#by, this.#all],
+    read: async signal => (await usageApi.sums(this.#by, RANGE, this.#all, signal)).items,
+    keep: true,
+    everyMs: 30_000,
+  })
+
+  get #by(): UsageBy {
+    const by = this.view('by')
+    return by === 'server' || by === 'tool' || by === 'key' ? by : 'day'
+  }
+
+  get #all(): boolean {
+    return this.view('of') === 'all'
+  }
+
+  override crumbs(): readonly Crumb[] {
+    return [{ label: t('Usage') }]
+  }
+
+  override content(): unknown {
+    const by = [
+      { id: 'day', label: t('By day') },
+      { id: 'server', label: t('By server') },
+      { id: 'tool', label: t('By tool') },
+      { id: 'key', label: t('By key') },
+    ] as const
+    const of = [
+      { id: 'mine', label: t('Mine') },
+      { id: 'all', label: t('Of all users') },
+    ] as const
+    return html`${show(this.#quotas, items => quotaTable(items))}
+      <div class="row wrap">${segments<UsageBy>(t('Sums'), by, this.#by, id => this.setView({ by: id }))}
+        ${session.user?.role === 'admin' ? segments<'mine' | 'all'>(t('Whose'), of, this.#all ? 'all' : 'mine', id => this.setView({ of: id })) : nothing}</div>
+      ${show(this.#sums, items => sumTable(items, this.#by))}`
+  }
+}
+customElements.define('pb-page-usage', PbPageUsage)
+
+function quotaTable(items: readonly UsedQuota[]): unknown {
+  if (items.length === 0)
+    return html`<section class="card">${emptyState({
+      icon: 'gauge',
+      title: t('No quotas'),
+      text: t(
+        'Nothing limits your calls but the limits of the hub. Owners set quotas for servers and groups, administrators for users.',
+      ),
+    })}</section>`
+  const rows = items.flatMap(one =>
+    PARTS.flatMap(part => {
+      const limit = one.quota[part]
+      return limit === undefined ? [] : [{ one, part, limit, used: one.used[part] }]
+    }),
+  )
+  return html`<section class="card"><div class="ch line"><h2>${t('Quotas')}</h2></div><div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Of')}</th><th scope="col">${t('Limit')}</th><th scope="col" class="num">${t('Used')}</th><th scope="col" class="num">${t('Most')}</th></tr></thead><tbody>${rows.map(
+    ({ one, part, limit, used }) =>
+      html`<tr><td class="full">${ofText(one)}</td><td data-l=${t('Limit')}>${partText(part)}</td><td class="num" data-l=${t('Used')}>${formatNumber(used, 0)}</td><td class="num" data-l=${t('Most')}>${formatNumber(limit, 0)}</td></tr>`,
+  )}</tbody></table></div></section>`
+}
+
+function sumTable(items: readonly UsageSum[], by: UsageBy): unknown {
+  if (items.length === 0)
+    return html`<section class="card">${emptyState({
+      icon: 'chart-line',
+      title: t('No calls in the last seven days'),
+      text: t('Calls of tools are counted by day, key, server and tool.'),
+    })}</section>`
+  return html`<section class="card"><div class="ch line"><h2>${t('Calls of the last seven days')}</h2></div><div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Day')}</th>${by === 'day' ? nothing : html`<th scope="col">${t('Of')}</th>`}<th scope="col" class="num">${t('Calls')}</th><th scope="col" class="num">${t('Failed calls')}</th><th scope="col" class="num">${t('Tokens of results')}</th></tr></thead><tbody>${items.map(
+    sum =>
+      html`<tr><td class=${by === 'day' ? 'full' : ''}>${sum.day}</td>${by === 'day' ? nothing : html`<td class="full mono">${whatOf(sum, by)}</td>`}<td class="num" data-l=${t('Calls')}>${formatNumber(sum.calls, 0)}</td><td class="num" data-l=${t('Failed calls')}>${formatNumber(sum.failures, 0)}</td><td class="num" data-l=${t('Tokens of results')}>${formatNumber(sum.resultTokens, 0)}</td></tr>`,
+  )}</tbody></table></div></section>`
+}
+
+function whatOf({ key = '', server = '', tool = '' }: UsageSum, by: UsageBy): string {
+  if (by === 'key') return key === '' ? t('console and REST') : key
+  const name = server.replace('~', ' / ')
+  if (name === '') return t('others')
+  return by === 'tool' ? `${name} · ${tool}` : name
+}
+
+function ofText({ of, name = '', id = '' }: UsedQuota): string {
+  switch (of) {
+    case 'system':
+      return t('the hub')
+    case 'user':
+      return t('your account')
+    case 'key':
+      return t('access key {id}', { id })
+    case 'grant':
+      return t('client {id}', { id })
+    case 'group':
+      return t('group {name}', { name })
+    case 'server':
+      return t('server {name}', { name })
+    case 'tool':
+      return t('tool {name}', { name })
+  }
+}
