@@ -15,6 +15,37 @@ declare module '../contract/plugin.ts' {
   }
 }
 
+declare module '../contract/plugin.ts' {
+  interface PluginContext<Config> {
+    readonly shares: PluginShares
+  }
+}
+
+/** A server or group that can be shared. */
+export interface SharedThing {
+  readonly kind: 'server' | 'group'
+  readonly id: string
+  /** `owner~name`. */
+  readonly ref: string
+  readonly name: string
+  readonly owner: string
+}
+
+/** Shares in the right of owners, who have no more of it than their own things. Of bundled plugins alone. */
+export interface PluginShares {
+  /** The owner's thing. Rejects with `server_not_found`, `group_not_found`, and `not_owner` for those of others, also for administrators. */
+  owned(ownerId: string, kind: SharedThing['kind'], ref: string): Promise<SharedThing>
+  /** The thing while it belongs to this owner, and the account is enabled. */
+  stillOwned(ownerId: string, thing: Pick<SharedThing, 'kind' | 'id'>): Promise<SharedThing | undefined>
+  /** Shares it with a user as its owner; a greater role stays. Audited. Rejects with `not_owner` once it belongs to somebody else. */
+  give(
+    ownerId: string,
+    thing: Pick<SharedThing, 'kind' | 'id'>,
+    userId: string,
+    role: 'use' | 'see' | 'change',
+  ): Promise<void>
+}
+
 /**
  * What somebody may do with a server or group has changed. Emitted for the owner, and for each user concerned.
  */

@@ -9,6 +9,7 @@ import groups from '../../plugins/groups/plugin.ts'
 import guards from '../../plugins/guards/plugin.ts'
 import hostedKeys from '../../plugins/hosted-keys/plugin.ts'
 import importClients from '../../plugins/import-clients/plugin.ts'
+import invitations from '../../plugins/invitations/plugin.ts'
 import logDatabase from '../../plugins/log-database/plugin.ts'
 import market from '../../plugins/market/plugin.ts'
 import marketBundled from '../../plugins/market-bundled/plugin.ts'
@@ -77,6 +78,7 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   oauthClient,
   signIn,
   approvals,
+  invitations,
   quotas,
   guards,
 ]

@@ -21,6 +21,8 @@ export interface NewShare {
   /** `user:name` or `team:name`; letter case ignored. */
   readonly subject: string
   readonly role: ShareRole
+  /** True: a greater role that the subject has by a share of its own stays. */
+  readonly keepsGreater?: true
 }
 
 /** A user as whom a group is previewed. */

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import type { Client } from '../support/client.ts'
-import { type Hub, LOOPBACK, stdioFixture } from '../support/hub.ts'
+import { type Hub, LOOPBACK, PASSWORD, stdioFixture } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
@@ -181,4 +181,43 @@ test.each(VIEWS)('the pages of sharing and of teams: %s', async (name, view) => 
   if (PICTURES)
     await other.page.screenshot({ path: `${PICTURES}/list-${name.replaceAll(', ', '-')}.png`, fullPage: true })
   await other.close()
+})
+
+test.each(VIEWS)('a link is made, opened by a colleague who signs in, accepted, and ended: %s', async (name, view) => {
+  await ada.ok('PUT', '/api/servers/files/shares', { shares: [] })
+  const owner = await openTab(browser, hub, ada, view)
+  const { page } = owner
+  await owner.open('/servers/ada~files?tab=access')
+  await page.locator('.sharing .ch a.btn').click()
+  await page.waitForSelector('#inv-role')
+  await page.mouse.move(1, 1)
+  expect(await axe(owner)).toEqual([])
+  await owner.fitsSideways()
+  if (PICTURES) await page.screenshot({ path: `${PICTURES}/invite-${name.replaceAll(', ', '-')}.png`, fullPage: true })
+  await page.locator('.shareform .btn.pri').click()
+  const link = (await page.locator('.keytext').textContent()) ?? ''
+  expect(link).toMatch(/\/invite#pbi_[\w-]{32}$/)
+  const guest = await openTab(browser, hub, undefined, view)
+  await guest.page.goto(link)
+  await guest.page.fill('#user', 'cleo')
+  await guest.page.fill('#password', PASSWORD)
+  await guest.page.locator('button.pri').click()
+  await guest.page.waitForSelector('pb-invite .btn.pri')
+  expect(guest.page.url()).not.toContain('pbi_')
+  expect(await guest.page.locator('pb-invite h1').textContent()).toContain('ada')
+  await guest.page.mouse.move(1, 1)
+  expect(await axe(guest)).toEqual([])
+  if (PICTURES)
+    await guest.page.screenshot({ path: `${PICTURES}/accept-${name.replaceAll(', ', '-')}.png`, fullPage: true })
+  await guest.page.locator('pb-invite .btn.pri').click()
+  await guest.page.waitForSelector('pb-invite a[href$="/servers/ada~files"]')
+  expect((await ada.ok('GET', '/api/servers/files/shares')).items).toMatchObject([
+    { subject: 'user:cleo', role: 'use' },
+  ])
+  await guest.close()
+  await owner.open('/invitations')
+  await page.locator('td .btn').first().click()
+  await page.locator('wa-dialog .btn.danger').click()
+  await page.waitForSelector('.empty')
+  await owner.close()
 })

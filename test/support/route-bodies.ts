@@ -253,6 +253,12 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
     growth('scopes', [50, 9_000], n => ({ scopes: many(n, at => `s${at}`) })),
     growth('a long scope', [200, 900_000], n => ({ scopes: ['s'.repeat(n)] })),
   ],
+  'POST /api/invitations': [
+    growth('many things', [10, 9_000], n => ({
+      role: 'use',
+      things: many(n, at => ({ kind: 'server', ref: `s${at}` })),
+    })),
+  ],
   'PUT /api/servers/{ref}/connections/me': [
     growth('many values', [50, 9_000], n => ({ values: Object.fromEntries(many(n, at => [`v${at}`, 'x'])) })),
     growth('a long value', [8_000, 900_000], n => ({ values: { key: 'x'.repeat(n) } })),

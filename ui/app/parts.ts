@@ -1,6 +1,7 @@
 import { approvals } from '../../plugins/approvals/console/mod.ts'
 import { bundles } from '../../plugins/bundles/console/mod.ts'
 import { guards } from '../../plugins/guards/console/mod.ts'
+import { invitations } from '../../plugins/invitations/console/mod.ts'
 import { logs } from '../../plugins/log-database/console/mod.ts'
 import { market } from '../../plugins/market/console/mod.ts'
 import { oauthClient } from '../../plugins/oauth-client/console/mod.ts'
@@ -16,6 +17,7 @@ export const parts: readonly ConsolePart[] = [
   approvals,
   bundles,
   guards,
+  invitations,
   logs,
   market,
   oauthClient,

@@ -4,7 +4,9 @@ import { type ApiError, asApiError } from '../api/problem.ts'
 import { SHARE_ROLES, type Share, type Shared, sharing, type Team } from '../api/sharing.ts'
 import type { ShareRole } from '../api/types.ts'
 import { live } from '../app/live.ts'
+import { pluginPages } from '../app/plugin-pages.ts'
 import { Resource } from '../app/resource.ts'
+import { href } from '../app/router.ts'
 import { session } from '../app/session.ts'
 import { icon } from '../text/icon.ts'
 import { plural, t } from '../text/t.ts'
@@ -56,8 +58,15 @@ export class PbSharing extends PbElement {
   }
 
   override render(): unknown {
-    return html`<section class="card sharing" aria-labelledby="sharing-h"><div class="ch"><h2 id="sharing-h">${t('Sharing')}</h2></div>
+    return html`<section class="card sharing" aria-labelledby="sharing-h"><div class="ch"><h2 id="sharing-h">${t('Sharing')}</h2>${this.#inviting()}</div>
       ${show(this.#shares, shares => this.#list(shares))}<div class="cb stack padt">${this.error ? errorState(this.error) : nothing}${this.#form()}</div></section>`
+  }
+
+  /** The way to an invitation, which its owner alone can make, while the plugin for them runs. */
+  #inviting(): unknown {
+    const { kind, ref, owner } = this.thing
+    if (owner !== session.user?.name || !pluginPages.has('invitations')) return nothing
+    return html`<div class="r"><a class="btn sm" href=${href('/invitations', { thing: `${kind}:${ref}` })}>${icon('link')}${t('Invite by link')}</a></div>`
   }
 
   #list(shares: readonly Share[]): unknown {

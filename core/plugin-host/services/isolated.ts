@@ -28,6 +28,7 @@ const OF_MAIN = [
   'servers',
   'groups',
   'people',
+  'shares',
   'signIns',
   'planned',
   'systemSettings',

@@ -23,12 +23,13 @@ import { ownErrors } from './own-errors.ts'
 import { pluginRecordKinds, type RecordParts } from './records.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
 import { pluginSealing } from './sealing.ts'
+import { pluginShares, type SharesParts } from './shares.ts'
 import { pluginSignIns, type SignInParts } from './sign-ins.ts'
 import { Threads } from './thread.ts'
 
 /** The parts of the hub that plugins use. */
-export interface HubServices extends HubParts, RecordParts, SignInParts {
-  readonly registry: HubParts['registry'] & RecordParts['registry'] & SignInParts['registry']
+export interface HubServices extends HubParts, RecordParts, SignInParts, SharesParts {
+  readonly registry: HubParts['registry'] & RecordParts['registry'] & SignInParts['registry'] & SharesParts['registry']
   readonly store: Store
   readonly calls: HubCalls
   readonly settings: KeptIn
@@ -94,6 +95,7 @@ export function mainServices(parts: ServiceParts): Services {
     servers: made(() => pluginServers(hub(), plugin)),
     groups: made(() => pluginGroups(hub(), plugin)),
     people: made(() => pluginPeople(hub())),
+    shares: made(() => pluginShares(hub(), name, isBundled)),
     signIns: made(() => pluginSignIns(hub(), name, isBundled)),
     async systemSettings() {
       const all = { ...(await hub().systemSettings()) } as Readonly<Record<string, unknown>>

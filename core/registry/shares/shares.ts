@@ -2,7 +2,7 @@ import { LIMITS } from '../../config/limits.ts'
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import type { Actor, UserActor } from '../../contract/records.ts'
 import { quoteName } from '../../domain/names.ts'
-import { isPublic, roleFor, roleUnderMcp, type Thing, type ThingRole } from '../../domain/ownership.ts'
+import { includesRole, isPublic, roleFor, roleUnderMcp, type Thing, type ThingRole } from '../../domain/ownership.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import { type Reader, read, type Writer, write } from '../../store/transact.ts'
 import { chooseRow, notOwner, type OwnedRow, owned, refKey } from '../access.ts'
@@ -80,7 +80,8 @@ export class Shares implements ShareRegistry {
     })
   }
 
-  async put(actor: UserActor, kind: SharedKind, ref: string, { subject, role }: NewShare): Promise<SharesChange> {
+  async put(actor: UserActor, kind: SharedKind, ref: string, wanted: NewShare): Promise<SharesChange> {
+    const { subject, role, keepsGreater } = wanted
     const target = await this.#own(actor, kind, ref)
     let named = ''
     const change = await this.#write(actor, target, async trx => {
@@ -89,6 +90,7 @@ export class Shares implements ShareRegistry {
       refuseStated(present.filter(one => isSubject(one, found)))
       refuseOwner(target, found, '#/subject')
       named = subjectText(found)
+      if (keepsGreater && includesRole(roleIn(present, found) ?? undefined, role)) return []
       return [{ subject: found, role }]
     })
     const concerned = change.shares.find(share => share.subject === named)

@@ -46,6 +46,7 @@ export const PLACES: readonly Place[] = [
   { path: '/logs?q=echo', sign: 'tr[data-key]' },
   { path: '/logs?q=nothing-like-this', sign: '.empty' },
   { path: '/monitoring', sign: 'pb-chart h2' },
+  { path: '/invitations?thing=server:admin~echo', sign: '#inv-role', only: 'words' },
   { path: '/alerts', sign: '.card, .empty' },
   { path: '/alerts?tab=rules', sign: '.list li' },
   { path: '/alerts?tab=channels', sign: '.list li' },

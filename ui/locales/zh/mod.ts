@@ -1,6 +1,7 @@
 import { approvals } from '../../../plugins/approvals/console/words.zh.ts'
 import { bundles } from '../../../plugins/bundles/console/words.zh.ts'
 import { guards } from '../../../plugins/guards/console/words.zh.ts'
+import { invitations } from '../../../plugins/invitations/console/words.zh.ts'
 import { logs } from '../../../plugins/log-database/console/words.zh.ts'
 import { market } from '../../../plugins/market/console/words.zh.ts'
 import { connections } from '../../../plugins/oauth-client/console/words.zh.ts'
@@ -51,6 +52,7 @@ export const templates: Record<string, string> = {
   ...group,
   ...groups,
   ...guards,
+  ...invitations,
   ...keys,
   ...logs,
   ...market,
