@@ -74,6 +74,7 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'core/moving': [['originals'], ['*'], ['backup']],
   'core/plans': [['apart'], ['*']],
   'core/store': [['migrations'], ['*'], ['rows']],
+  'core/store/migrations': [['sharing'], ['*']],
   'core/telemetry': [['histogram'], ['calls', 'folding'], ['*']],
   'core/cli': [
     ['io', 'arguments'],

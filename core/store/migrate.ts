@@ -25,9 +25,9 @@ import { unpackedBundles } from './migrations/0029-unpacked-bundles.ts'
 import { waitingRows } from './migrations/0030-waiting-rows.ts'
 import { secondFactor } from './migrations/0031-second-factor.ts'
 import { bundlesOfPlugin } from './migrations/0032-bundles-of-plugin.ts'
-import { shares } from './migrations/0033-shares.ts'
 import { groupSelectors } from './migrations/0034-group-selectors.ts'
-import { teamSources } from './migrations/0035-team-sources.ts'
+import { shares } from './migrations/sharing/0033-shares.ts'
+import { teamSources } from './migrations/sharing/0035-team-sources.ts'
 import type { Tables } from './tables.ts'
 
 /** All migrations in order. A released one is never changed. */
