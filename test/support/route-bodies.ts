@@ -168,8 +168,14 @@ const OWN: Readonly<Record<string, readonly Growth[]>> = {
       [growth('subjects', [20, 200], n => ({ shares: many(n, at => ({ subject: `user:u${at}`, role: 'use' })) }))],
     ]),
   ),
-  'POST /api/admin/teams': [growth('members', [100, 1_000], n => ({ name: 'made', members: many(n, at => `u${at}`) }))],
-  'PATCH /api/admin/teams/{name}': [growth('members', [100, 1_000], n => ({ members: many(n, at => `u${at}`) }))],
+  'POST /api/admin/teams': [
+    growth('members', [100, 1_000], n => ({ name: 'made', members: many(n, at => `u${at}`) })),
+    growth('a group of a source', [10, 256], n => ({ name: 'made', source: { provider: 'p', group: 'g'.repeat(n) } })),
+  ],
+  'PATCH /api/admin/teams/{name}': [
+    growth('members', [100, 1_000], n => ({ members: many(n, at => `u${at}`) })),
+    growth('a group of a source', [10, 256], n => ({ source: { provider: 'p', group: 'g'.repeat(n) } })),
+  ],
   'POST /api/servers': serverGrowths(LIMITS.serverBodyBytes),
   'POST /api/servers/test': serverGrowths(LIMITS.bodyBytes),
   'PUT /api/servers/{ref}': serverGrowths(LIMITS.bodyBytes),

@@ -51,10 +51,14 @@ export class TeamsBySignIn {
     return this.#providers.find(provider => provider.issuer === issuer)?.config.id ?? issuer
   }
 
-  /** Empties the teams of providers of this plugin that the settings name no more. */
+  /**
+   * Empties the teams of providers of this plugin that the settings name no more, and those of issuers that have become a provider
+   * here and are named by its id.
+   */
   async endOthers(forwarded: string | undefined): Promise<void> {
     const known = new Set([forwarded, ...this.#providers.map(({ config }) => config.id)])
-    await this.#context.signIns.endTeams(provider => !provider.includes('://') && !known.has(provider))
+    const isOver = (name: string) => (name.includes('://') ? this.providerOf(name) !== name : !known.has(name))
+    await this.#context.signIns.endTeams(isOver)
   }
 
   #set(userId: string, provider: string, groups: readonly string[], issuedS?: number): Promise<void> {

@@ -259,6 +259,31 @@ test('users are those who have linked the account; a disabled one, and one whose
   expect((await admin.ok('GET', '/api/admin/users')).items).toHaveLength(all.length + 1)
 })
 
+test('the newest token says which teams its user is in', async () => {
+  await configure({ provision: 'create', claims: { user: 'sub', scope: 'scope', teams: '/realm/roles' } })
+  const crew = { name: 'crew', source: { provider: issuer.url, group: 'hub-crew' } }
+  await admin.ok('POST', '/api/admin/teams', crew)
+  const other = { provider: new URL(issuer.url).host, group: 'hub-crew' }
+  await admin.ok('POST', '/api/admin/teams', { name: 'other', source: other })
+  const sizes = async () =>
+    Promise.all(['crew', 'other'].map(async name => (await admin.ok('GET', `/api/teams/${name}`)).size))
+  const at = seconds()
+  const roles = (ago: number, ...all: unknown[]) =>
+    status('/mcp', { sub: 'team-mate', iat: at - ago, realm: { roles: all } })
+  expect([await roles(40, 'hub-crew'), await sizes()]).toEqual([200, [1, 0]])
+  expect([await roles(30), await sizes()]).toEqual([200, [0, 0]])
+  // The token from before is still good, but newer ones have said something else.
+  for (const ago of [40, 30]) expect([await roles(ago, 'hub-crew'), await sizes()]).toEqual([200, [0, 0]])
+  expect([await roles(20, 'hub-crew'), await sizes()]).toEqual([200, [1, 0]])
+  expect([await status('/mcp', { sub: 'team-mate', iat: at - 10 }), await sizes()]).toEqual([200, [1, 0]])
+  await configure({ provision: 'create' })
+  expect(await sizes()).toEqual([1, 0])
+  await admin.ok('PATCH', '/api/admin/plugins/oauth-server', {
+    config: { issuers: [{ issuer: 'https://idp.example' }] },
+  })
+  expect(await sizes()).toEqual([0, 0])
+})
+
 test('an audience of the issuer’s own choice, claims of other names, and settings that are refused', async () => {
   await configure({ provision: 'create', audience: 'api://hub', claims: { user: 'oid', scope: 'scp' } })
   const entra = { aud: 'api://hub', oid: 'oid-1', scp: ['mcp:tools'], scope: undefined, sub: 'pairwise' }

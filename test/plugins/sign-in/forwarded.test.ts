@@ -7,6 +7,7 @@ import { type Nginx, startNginx } from '../../support/nginx.ts'
 import { setApp } from './app.ts'
 
 const HEADER = 'X-Forwarded-User'
+const GROUPS = 'X-Forwarded-Groups'
 const NAMES = ['ada', 'admin', 'bo', 'cy', 'new person']
 
 let hub: Hub
@@ -21,7 +22,7 @@ beforeAll(async () => {
   proxy = await startNginx(`location / {
     auth_basic "people"; auth_basic_user_file ${users};
     proxy_bind 127.0.0.2; proxy_set_header ${HEADER} $remote_user; proxy_set_header Authorization "";
-    proxy_set_header X-Forwarded-For $remote_addr; proxy_pass ${hub.url};
+    proxy_set_header ${GROUPS} $http_x_said; proxy_set_header X-Forwarded-For $remote_addr; proxy_pass ${hub.url};
   }
   location = /by-number {
     proxy_bind 127.0.0.2; proxy_set_header ${HEADER} "#1"; proxy_set_header Authorization "";
@@ -69,6 +70,47 @@ test('the header of anybody else is ignored, and logged', async () => {
   expect(hub.log().split('no trusted proxy named a user')).toHaveLength(2)
 })
 
+test('the groups that the proxy names set the teams of its users, whatever header the client sends', async () => {
+  const bo = await hub.user('bo')
+  for (const [name, group] of [
+    ['crew', 'CN=hub,OU=crew'],
+    ['bosses', 'bosses'],
+  ])
+    await admin.ok('POST', '/api/admin/teams', { name, source: { provider: 'proxy', group } })
+  const members = async () => (await admin.ok('GET', '/api/teams/crew')).members
+  const forged = { [GROUPS]: 'bosses;CN=hub,OU=crew' }
+  /** Signs in; `said` is what the proxy says in the header, if anything. */
+  const enter = (name: string, said?: string) =>
+    through(name, 'POST', '/api/auth/forwarded', { ...forged, ...(said === undefined ? {} : { 'x-said': said }) })
+  const crew = 'staff; CN=hub,OU=crew ;'
+  await enter('ada', crew)
+  expect(await members()).toEqual([])
+  await configure({ groups: GROUPS, separator: ';' })
+  await send(hub.url, 'POST', '/api/auth/forwarded', undefined, { [HEADER]: 'bo', ...forged })
+  await bo.request('POST', '/api/auth/forwarded', undefined, { [HEADER]: 'bo', ...forged })
+  expect(await members()).toEqual([])
+  for (const [said, after] of [
+    [crew, ['ada']],
+    // nginx leaves out a header without a text.
+    [undefined, ['ada']],
+    ['cn=hub,ou=crew', []],
+    [crew, ['ada']],
+    [';', []],
+    [crew, ['ada']],
+  ] as const)
+    expect([said, (await enter('ada', said)).status, await members()]).toEqual([said, 200, [...after]])
+  await enter('bo')
+  expect(await members()).toEqual(['ada'])
+  expect((await admin.ok('GET', '/api/teams/bosses')).size).toBe(0)
+  const providers = [{ id: 'proxy', kind: 'github', label: 'P', clientId: 'c' }]
+  const forwarded = { user: HEADER, groups: GROUPS }
+  // No provider of the settings is taken for the proxy: the plugin does not start.
+  await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: { forwarded, providers } })
+  expect([word(await enter('ada')), await members()]).toEqual([[401, 'unauthenticated'], ['ada']])
+  await configure({})
+  expect(await members()).toEqual([])
+})
+
 test('unknown users are refused, or made once where the settings say so', async () => {
   expect(word(await signIn('new person'))).toEqual([403, 'identity_unknown'])
   expect(word(await through('ada', 'POST', '/by-number'))).toEqual([403, 'identity_unknown'])
@@ -90,7 +132,6 @@ test('an administrator signs in at the hub, unless the settings say otherwise', 
 })
 
 test('a disabled user is refused, and one with a second factor gives it', async () => {
-  await hub.user('bo')
   await admin.ok('PATCH', '/api/admin/users/bo', { disabled: true })
   expect(word(await signIn('bo'))).toEqual([403, 'identity_unknown'])
   await setApp(hub, await hub.user('cy'))

@@ -12,6 +12,8 @@ export class OidcIssuer {
   readonly url: string
   /** While true every request is answered with 503. */
   down = false
+  /** Further claims of everybody, in the ID token and in the userinfo. */
+  readonly more: { id_token: object; userinfo: object } = { id_token: {}, userinfo: {} }
   readonly #server: Server
 
   private constructor(server: Server, url: string, redirectUri: string) {
@@ -20,13 +22,18 @@ export class OidcIssuer {
     const client = { client_id: 'hub', client_secret: 'secret-of-the-hub-1', redirect_uris: [redirectUri] }
     const provider = new Provider(url, {
       clients: [client],
-      claims: { openid: ['sub'], profile: ['preferred_username'], email: ['email', 'email_verified'] },
+      claims: {
+        openid: ['sub'],
+        profile: ['preferred_username', 'groups', 'realm', '_claim_names'],
+        email: ['email', 'email_verified'],
+      },
       conformIdTokenClaims: false,
       pkce: { required: () => true },
       features: { devInteractions: { enabled: true } },
       findAccount: (_context: unknown, accountId: string) => ({
         accountId,
-        claims: () => ({
+        claims: (use: string) => ({
+          ...this.more[use === 'userinfo' ? 'userinfo' : 'id_token'],
           ...{ sub: accountId, preferred_username: `${accountId} of company`, email_verified: accountId !== 'mallory' },
           email: `${accountId}@company.example`,
         }),

@@ -24,10 +24,14 @@ afterAll(async () => {
   await hub?.stop()
 }, 60_000)
 
-async function configure(provision: 'off' | 'link' | 'create', more: object = {}): Promise<void> {
+async function configure(
+  provision: 'off' | 'link' | 'create',
+  more: object = {},
+  ofCompany: object = {},
+): Promise<void> {
   const company = {
     ...{ id: 'company', kind: 'oidc', label: 'Company', issuer: issuer.url, clientId: 'hub' },
-    ...{ clientSecret: 'secret-of-the-hub-1', provision, ...more },
+    ...{ clientSecret: 'secret-of-the-hub-1', provision, ...more, ...ofCompany },
   }
   const octo = { id: 'octo', kind: 'github', label: 'Octo', issuer: github.url, clientId: 'c', clientSecret: 'hush' }
   const providers = [company, { ...octo, provision, ...more }]
@@ -213,6 +217,76 @@ test('a provider that does not answer says so, and works again', async () => {
   expect([down.status, down.json.code]).toEqual([502, 'provider_unreachable'])
   issuer.down = false
   expect((await sendAnew(hub, '/api/auth/providers/company/start', { keyHash: key })).status).toBe(200)
+})
+
+test('the groups of a claim set the teams of this provider, and no others', async () => {
+  const source = (provider: string, group: string) => ({ source: { provider, group } })
+  const groupsIn = (groups: string) => configure('create', {}, { claims: { groups } })
+  await admin.ok('POST', '/api/admin/teams', { name: 'by-hand', members: ['admin'] })
+  await admin.ok('POST', '/api/admin/teams', { name: 'crew', ...source('company', 'hub-crew') })
+  await admin.ok('POST', '/api/admin/teams', { name: 'away', ...source('elsewhere', 'hub-crew') })
+  await admin.ok('POST', '/api/servers', { name: 'shared', url: 'https://never.example/mcp', enabled: false })
+  await admin.ok('PUT', '/api/servers/shared/shares/team:crew', { role: 'see' })
+  await groupsIn('groups')
+  const as = async (idToken: object, userinfo: object = {}): Promise<string[]> => {
+    Object.assign(issuer.more, { id_token: idToken, userinfo })
+    const signed = await enter('nora')
+    const nora = new Client(hub.url, 'nora', signed.token)
+    const seen = (await nora.request('GET', '/api/servers/admin~shared')).status === 200
+    const teams = (await nora.ok('GET', '/api/teams')).items.filter((one: { members?: unknown }) => one.members)
+    return [...teams.map(({ name }: { name: string }) => name), ...(seen ? ['sees'] : [])]
+  }
+  const inside = ['crew', 'sees']
+  expect(await as({ groups: ['other', 'hub-crew'] })).toEqual(inside)
+  expect((await admin.ok('GET', '/api/teams/crew')).source).toEqual(source('company', 'hub-crew').source)
+  for (const near of [
+    ['HUB-CREW'],
+    ['ｈub-crew'],
+    ['hub-crew '],
+    ['crew', 'by-hand', 'away'],
+    [],
+    [7, null, ['hub-crew']],
+  ])
+    expect([near, await as({ groups: near })]).toEqual([near, []])
+  expect(
+    await as({ groups: ['x'.repeat(257), ...Array.from({ length: 199 }, (_, at) => `g${at}`), 'hub-crew'] }),
+  ).toEqual([])
+  expect(await as({ groups: 'hub-crew' })).toEqual(inside)
+  for (const absent of [{}, { groups: { 'hub-crew': true } }, { _claim_names: { groups: 'src1' } }])
+    expect([absent, await as(absent)]).toEqual([absent, inside])
+  for (const said of [
+    'no claim \\"groups\\" of groups',
+    'no list of groups',
+    '_claim_names',
+    'the first 200',
+    'no texts',
+  ]) {
+    await hub.logged(said)
+    expect([said, hub.log().split(said).length]).toEqual([said, 2])
+  }
+  expect(await as({}, { groups: [] })).toEqual([])
+  expect(await as({}, { groups: ['hub-crew'] })).toEqual(inside)
+  const { items } = await admin.ok('GET', '/api/admin/audit?action=user.teams')
+  expect(items[0].detail).toEqual({ provider: 'company', joined: ['crew'], left: [] })
+
+  await groupsIn('/realm/roles')
+  expect(await as({ realm: { roles: ['none'] } })).toEqual([])
+  expect(await as({ realm: { roles: ['hub-crew'] } })).toEqual(inside)
+  const size = async () => (await admin.ok('GET', '/api/teams/crew')).size
+  const name = (await enter('nora')).user.name
+  await admin.ok('PATCH', `/api/admin/users/${name}`, { disabled: true })
+  expect([await size(), refusal(await enter('nora')), await size()]).toEqual([0, [403, 'identity_unknown'], 0])
+  await admin.ok('PATCH', `/api/admin/users/${name}`, { disabled: false })
+  expect(await as({ realm: { roles: ['hub-crew'] } })).toEqual(inside)
+  const zed = await hub.user('zed')
+  await linked(zed, 'zed-c')
+  expect(await size()).toBe(2)
+  const [identity] = (await zed.ok('GET', '/api/auth/identities')).items
+  await zed.ok('DELETE', `/api/auth/identities/${identity.id}`)
+  expect(await size()).toBe(1)
+  // The provider goes from the settings.
+  await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: { providers: [] } })
+  expect([await size(), (await admin.ok('GET', '/api/teams/by-hand')).members]).toEqual([0, ['admin']])
 })
 
 test('a provider at an address that others can read does not start the plugin', async () => {
