@@ -1,6 +1,8 @@
 import type { Annotation, ApprovalRule, RuleWhen, Way } from './api.ts'
 import { type ArgumentRow, conditionsOf, rowsOf } from './argument-rows.ts'
-import { ANNOTATIONS } from './rule-words.ts'
+
+/** Annotations of tools, in the order of forms and sentences. */
+export const ANNOTATIONS: readonly Annotation[] = ['readOnly', 'destructive', 'idempotent', 'openWorld']
 
 /** A rule as its form has it. */
 export interface RuleDraft {

@@ -15,8 +15,8 @@ import {
 import { type Annotation, type ApprovalPolicy, type ApprovalRule, replaceRules, type Way } from './api.ts'
 import { argumentFields, type Wrong } from './argument-fields.ts'
 import { repeatedRow } from './argument-rows.ts'
-import { draftOf, type RuleDraft, ruleOf } from './rule-draft.ts'
-import { ANNOTATIONS, neverFits, ruleSentence } from './rule-words.ts'
+import { ANNOTATIONS, draftOf, type RuleDraft, ruleOf } from './rule-draft.ts'
+import { neverFits, ruleSentence } from './rule-words.ts'
 
 /** The rule that the form is opened for; `at` undefined: a new one at the end. */
 export interface EditedRule {

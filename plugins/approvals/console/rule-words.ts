@@ -1,8 +1,6 @@
 import { formatSpan, t } from 'patchbay/console'
 import type { Annotation, ApprovalRule, ArgumentCondition, RuleWhen, Scalar } from './api.ts'
-
-/** Annotations of tools, in the order of forms and sentences. */
-export const ANNOTATIONS: readonly Annotation[] = ['readOnly', 'destructive', 'idempotent', 'openWorld']
+import { ANNOTATIONS } from './rule-draft.ts'
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
 

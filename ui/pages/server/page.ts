@@ -9,6 +9,7 @@ import '../../app/piece-element.ts'
 import { pluginPages } from '../../app/plugin-pages.ts'
 import { Resource } from '../../app/resource.ts'
 import { href, router } from '../../app/router.ts'
+import { session } from '../../app/session.ts'
 import { endsBySignIn } from '../../components/cause.ts'
 import { menu } from '../../components/menu.ts'
 import { PbPage, tabs } from '../../components/page.ts'
@@ -147,7 +148,7 @@ class PbPageServer extends PbPage {
       { id: 'logs', label: t('Logs') },
       { id: 'metrics', label: t('Metrics') },
       { id: 'settings', label: t('Settings') },
-      ...(piecesOf('server-rules').length > 0 ? [{ id: 'rules', label: t('Rules') }] : []),
+      ...(mayRule(server) && piecesOf('server-rules').length > 0 ? [{ id: 'rules', label: t('Rules') }] : []),
       { id: 'access', label: t('Access') },
     ]
     return isEditable(server) ? all : all.filter(({ id }) => PUBLIC_TABS.has(id))
@@ -254,6 +255,11 @@ class PbPageServer extends PbPage {
   }
 }
 customElements.define('pb-page-server', PbPageServer)
+
+/** True for those who set the rules of a server: colleagues who may change its settings do not. */
+function mayRule({ owner }: ServerRecord): boolean {
+  return session.isAdmin || owner === session.user?.name
+}
 
 /** The way to a rule about the content of its calls; nothing while the plugin for them is off. */
 function ruleItems(server: ServerRecord) {
