@@ -30,6 +30,9 @@ const condition = z
 
 const when = z.strictObject({
   tools: globs.optional().meta({ description: 'Names of tools as their server has them; `*` is any text' }),
+  tags: z.array(z.string().min(1).max(32)).min(1).max(20).optional().meta({
+    description: 'Tags, one of which the server or the group has. Not for rules that allow calls',
+  }),
   readOnly: z.boolean().optional(),
   destructive: z.boolean().optional(),
   idempotent: z.boolean().optional(),
@@ -43,7 +46,7 @@ const when = z.strictObject({
   clients: globs.optional().meta({ description: 'Names that clients give themselves' }),
 })
 
-const rule = z.strictObject({
+const ruleFields = z.strictObject({
   when: when.default({}),
   // biome-ignore lint/suspicious/noThenProperty: the word of rules
   then: z.enum(['allow', 'ask', 'deny']),
@@ -58,6 +61,12 @@ const rule = z.strictObject({
   remember: duration.optional().meta({
     description: 'Longest time for which the one who decides may allow the same call again without a question',
   }),
+})
+
+/** Owners of servers choose their tags, so that a rule which allows calls by them would let an owner pass rules of others. */
+const rule = ruleFields.refine(given => given.then !== 'allow' || given.when.tags === undefined, {
+  path: ['when', 'tags'],
+  message: 'must not be in a rule that allows calls: owners choose the tags of their servers',
 })
 
 /** The rules of one place. */
@@ -121,13 +130,24 @@ function relies({ readOnly, destructive, idempotent, openWorld }: When): boolean
 }
 
 /** `strict`: a value that can be read in several ways does not fit; otherwise, it does. */
-function fits(wanted: When, { tool, arguments: given, actor, client }: GatedCall, strict: boolean): boolean {
+function fits(wanted: When, { tool, tags, arguments: given, actor, client }: GatedCall, strict: boolean): boolean {
   const { tools, callers, clients, arguments: conditions = {} } = wanted
   if (tools && !tools.some(one => matches(one, tool.name))) return false
+  if (wanted.tags && !hasTag(wanted.tags, [...tags.group, ...tags.server])) return false
   if (callers && !callers.some(one => matches(one, actor.name))) return false
   if (clients && !clients.some(one => matches(one, client.name ?? ''))) return false
   if (relies(wanted) && !fitsAnnotations(wanted, tool.annotations)) return false
   return Object.entries(conditions).every(([pointer, one]) => holds(one, valueAt(given, pointer), strict))
+}
+
+/** Letter case does not count in tags. */
+function hasTag(wanted: readonly string[], present: readonly string[]): boolean {
+  const known = new Set(present.map(folded))
+  return wanted.some(tag => known.has(folded(tag)))
+}
+
+function folded(tag: string): string {
+  return tag.normalize('NFKC').toLowerCase()
 }
 
 /** Annotations that are missing have the defaults of MCP. */

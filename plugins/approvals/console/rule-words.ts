@@ -21,6 +21,7 @@ function conditionWords(when: RuleWhen): readonly string[] {
   const list = (names: readonly string[]): string => names.join(t(' or '))
   return [
     ...(when.tools ? [t('the tool is {names}', { names: list(when.tools) })] : []),
+    ...(when.tags ? [t('the server or group has the tag {names}', { names: list(when.tags) })] : []),
     ...ANNOTATIONS.flatMap(name => {
       const value = when[name]
       return value === undefined ? [] : [annotationWords(name, value)]
