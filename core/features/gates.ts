@@ -22,6 +22,8 @@ export interface GatedCall {
   /** The group of the path; absent where a server was called. */
   readonly group?: Pick<GroupRecord, 'id' | 'name' | 'ownerId'>
   readonly server: Pick<ServerRecord, 'id' | 'name' | 'ownerId' | 'ownerName'>
+  /** Tags of the group, and of the server. */
+  readonly tags: { readonly group: readonly string[]; readonly server: readonly string[] }
   /** By the server's own name. `hash`: of its definition, empty for a tool that is not listed. */
   readonly tool: { readonly name: string; readonly hash: string; readonly annotations: JsonObject }
   /** As the server will get them, with pinned values. Variables of the server are not filled in. */

@@ -1,6 +1,7 @@
 import type { PluginTables } from 'patchbay/contract'
 import type { GatedCall } from 'patchbay/features'
-import { type Ask, type Policy, verdictOf } from './rules.ts'
+import type { Policy } from './rule-schema.ts'
+import { type Ask, verdictOf } from './rules.ts'
 import type { ApprovalTables, PolicyRow } from './tables.ts'
 
 /** A decision that is wanted, and the user who has to give it. */

@@ -1,7 +1,7 @@
 import type { PluginContext, UserActor } from 'patchbay/contract'
 import { z } from 'zod'
 import type { Policies } from './policies.ts'
-import { type Policy, policySchema } from './rules.ts'
+import { type Policy, policySchema } from './rule-schema.ts'
 
 const ref = z.object({ ref: z.string().max(512) })
 const then = 'then'

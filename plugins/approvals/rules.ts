@@ -1,223 +1,15 @@
 import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
 import type { GatedCall } from 'patchbay/features'
-import { canonical, fieldTexts, valueAt } from 'patchbay/plugin-kit'
-import { z } from 'zod'
+import { canonical, valueAt } from 'patchbay/plugin-kit'
 import { matches } from './glob.ts'
+import type { Policy, Rule } from './rule-schema.ts'
 
-const MOST_RULES = 50
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000 } as const
 /** Time for a decision where a rule names none. */
 const USUAL_TIMEOUT = '10m'
 
-const glob = z.string().min(1).max(128)
-const globs = z.array(glob).min(1).max(50)
-const scalar = z.union([z.string().max(1_024), z.number(), z.boolean(), z.null()])
-const duration = z.string().regex(/^[1-9]\d{0,4}[smh]$/)
-
-const condition = z
-  .strictObject({
-    eq: scalar
-      .optional()
-      .meta(fieldTexts('Equals', 'A text, number, true, false or null.', '等于', '文本、数字、true、false 或 null。')),
-    in: z
-      .array(scalar)
-      .min(1)
-      .max(50)
-      .optional()
-      .meta(fieldTexts('One of', 'Equal to one of these values.', '属于', '等于其中一个值。')),
-    gt: z
-      .number()
-      .optional()
-      .meta(fieldTexts('More than', 'A number above this one.', '大于', '大于此数。')),
-    gte: z
-      .number()
-      .optional()
-      .meta(fieldTexts('At least', 'This number, or one above it.', '不小于', '此数或更大的数。')),
-    lt: z
-      .number()
-      .optional()
-      .meta(fieldTexts('Less than', 'A number below this one.', '小于', '小于此数。')),
-    lte: z
-      .number()
-      .optional()
-      .meta(fieldTexts('At most', 'This number, or one below it.', '不大于', '此数或更小的数。')),
-    contains: z
-      .string()
-      .min(1)
-      .max(256)
-      .optional()
-      .meta(fieldTexts('Contains', 'A text that contains this one.', '包含', '包含此文本。')),
-    prefix: z
-      .string()
-      .min(1)
-      .max(256)
-      .optional()
-      .meta(fieldTexts('Begins with', 'A text that begins with this one.', '开头为', '以此文本开头。')),
-    exists: z
-      .boolean()
-      .optional()
-      .meta(fieldTexts('Exists', 'Whether the argument is given at all.', '存在', '是否提供了该参数。')),
-  })
-  .meta({ description: 'All of its members must hold. A value that is missing fits `exists: false` alone.' })
-
-const when = z.strictObject({
-  tools: globs
-    .optional()
-    .meta(
-      fieldTexts(
-        'Tools',
-        'Names of tools as their server has them; `*` is any text.',
-        '工具',
-        '服务器中的工具名；`*` 代表任意文本。',
-      ),
-    ),
-  readOnly: z
-    .boolean()
-    .optional()
-    .meta(
-      fieldTexts('Read-only', 'Whether the tool says that it changes nothing.', '只读', '工具是否声明不作任何更改。'),
-    ),
-  destructive: z
-    .boolean()
-    .optional()
-    .meta(
-      fieldTexts(
-        'Destructive',
-        'Whether the tool may delete or overwrite; it may unless it says otherwise.',
-        '破坏性',
-        '工具是否可能删除或覆盖；未声明时视为可能。',
-      ),
-    ),
-  idempotent: z
-    .boolean()
-    .optional()
-    .meta(
-      fieldTexts(
-        'Idempotent',
-        'Whether the tool says that a repeated call changes nothing more.',
-        '幂等',
-        '工具是否声明重复调用不会再有更改。',
-      ),
-    ),
-  openWorld: z
-    .boolean()
-    .optional()
-    .meta(
-      fieldTexts(
-        'Open world',
-        'Whether the tool reaches others than its server; it does unless it says otherwise.',
-        '开放世界',
-        '工具是否会接触其服务器以外的对象；未声明时视为会。',
-      ),
-    ),
-  arguments: z
-    .record(z.string().regex(/^(?:\/.{0,255})?$/), condition)
-    .refine(given => Object.keys(given).length <= 20)
-    .optional()
-    .meta(
-      fieldTexts(
-        'Arguments',
-        'Conditions by JSON Pointer, such as `/amount`.',
-        '参数',
-        '按 JSON Pointer 给出的条件，例如 `/amount`。',
-      ),
-    ),
-  callers: globs
-    .optional()
-    .meta(fieldTexts('Callers', 'Names of users; `*` is any text.', '调用者', '用户名；`*` 代表任意文本。')),
-  clients: globs
-    .optional()
-    .meta(
-      fieldTexts(
-        'Clients',
-        'Names that clients give themselves; `*` is any text.',
-        '客户端',
-        '客户端自报的名称；`*` 代表任意文本。',
-      ),
-    ),
-})
-
-const rule = z.strictObject({
-  when: when
-    .default({})
-    .meta(
-      fieldTexts(
-        'When',
-        'All of its members must hold; without any the rule fits every call.',
-        '条件',
-        '须全部满足；为空时规则适用于所有调用。',
-      ),
-    ),
-  // biome-ignore lint/suspicious/noThenProperty: the word of rules
-  then: z
-    .enum(['allow', 'ask', 'deny'])
-    .meta(fieldTexts('Then', 'Allow the call, ask a person, or deny it.', '处理', '允许调用、询问人员或拒绝。')),
-  who: z
-    .enum(['caller', 'owner'])
-    .optional()
-    .meta(
-      fieldTexts(
-        'Who decides',
-        'By default the owner of the server or group.',
-        '由谁决定',
-        '默认由服务器或分组的所有者决定。',
-      ),
-    ),
-  by: z
-    .array(z.enum(['elicitation', 'console']))
-    .min(1)
-    .max(2)
-    .optional()
-    .meta(
-      fieldTexts(
-        'Ways to decide',
-        'By default the console. An agent may answer an elicitation by itself.',
-        '决定方式',
-        '默认使用控制台。智能体可能自行回答征询。',
-      ),
-    ),
-  timeout: duration
-    .optional()
-    .meta(
-      fieldTexts(
-        'Time for a decision',
-        '1 s to 24 h, such as `10m`. After it the answer is no.',
-        '决定时限',
-        '1 秒至 24 小时，例如 `10m`；逾期视为拒绝。',
-      ),
-    ),
-  remember: duration
-    .optional()
-    .meta(
-      fieldTexts(
-        'Remember',
-        'Longest time for which the one who decides may allow the same call without another question.',
-        '记住',
-        '决定者可允许相同调用不再询问的最长时间。',
-      ),
-    ),
-})
-
-/** The rules of one place. */
-export const policySchema = z.strictObject({
-  rules: z
-    .array(rule)
-    .max(MOST_RULES)
-    .meta(fieldTexts('Rules', 'The first one that fits a call holds.', '规则', '第一条符合的规则生效。')),
-  trustAnnotations: z
-    .boolean()
-    .optional()
-    .meta({
-      title: 'Trust annotations',
-      description: 'Rules that allow calls may rely on what servers say of their tools.',
-      'x-zh': { title: '信任注解', description: '允许调用的规则可以依据服务器对其工具的说明。' },
-    }),
-})
-
-export type Policy = Readonly<z.infer<typeof policySchema>>
-export type Rule = Policy['rules'][number]
 type When = Rule['when']
-type Condition = z.infer<typeof condition>
+type Condition = NonNullable<When['arguments']>[string]
 
 /** A rule that wants a decision. `rule`: its text, so that a decision is for this form of the rule alone. */
 export interface Ask {
@@ -262,13 +54,24 @@ function relies({ readOnly, destructive, idempotent, openWorld }: When): boolean
 }
 
 /** `strict`: a value that can be read in several ways does not fit; otherwise, it does. */
-function fits(wanted: When, { tool, arguments: given, actor, client }: GatedCall, strict: boolean): boolean {
+function fits(wanted: When, { tool, tags, arguments: given, actor, client }: GatedCall, strict: boolean): boolean {
   const { tools, callers, clients, arguments: conditions = {} } = wanted
   if (tools && !tools.some(one => matches(one, tool.name))) return false
+  if (wanted.tags && !hasTag(wanted.tags, [...tags.group, ...tags.server])) return false
   if (callers && !callers.some(one => matches(one, actor.name))) return false
   if (clients && !clients.some(one => matches(one, client.name ?? ''))) return false
   if (relies(wanted) && !fitsAnnotations(wanted, tool.annotations)) return false
   return Object.entries(conditions).every(([pointer, one]) => holds(one, valueAt(given, pointer), strict))
+}
+
+/** Letter case does not count in tags. */
+function hasTag(wanted: readonly string[], present: readonly string[]): boolean {
+  const known = new Set(present.map(folded))
+  return wanted.some(tag => known.has(folded(tag)))
+}
+
+function folded(tag: string): string {
+  return tag.normalize('NFKC').toLowerCase()
 }
 
 /** Annotations that are missing have the defaults of MCP. */

@@ -108,10 +108,13 @@ test('an owner makes, orders, changes and deletes the rules of a server', async 
   await page.getByLabel('Path of argument 1').fill('/amount')
   await page.getByLabel('Value 1').fill('500')
   await page.locator('#approval-timeout').fill('2m')
-  await page.getByText('If the tool is pay or paid and /amount is greater than 500, the call waits for its user').waitFor()
+  await page
+    .getByText('If the tool is pay or paid and /amount is greater than 500, the call waits for its user')
+    .waitFor()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('button', { name: 'Move rule 2 up' }).click()
   await page.locator('ol.list > li').first().getByText('/amount is greater than 500').waitFor()
+  await page.locator('[aria-label="Move rule 1 down"]:focus').waitFor()
   const asked = {
     // biome-ignore lint/suspicious/noThenProperty: the word of rules
     ...{ then: 'ask', who: 'caller', by: ['console'], timeout: '2m' },
@@ -174,6 +177,18 @@ test('an owner sets quotas of a server, a tool and a key', async () => {
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('The quota of script is saved').waitFor()
   expect((await admin.ok('GET', `/api/keys/${id}/quota`)).quota).toEqual({ atOnce: 3 })
+  await tab.close()
+})
+
+test('a colleague who may change the settings of a server has no form for its rules', async () => {
+  const bob = await hub.user('bob')
+  await admin.ok('POST', '/api/servers', { name: 'shared', enabled: false, command: 'true' })
+  await admin.ok('PUT', '/api/servers/shared/shares', { shares: [{ subject: 'user:bob', role: 'change' }] })
+  const tab = await openTab(browser, hub, bob)
+  await tab.go('/servers/admin~shared?tab=rules', '.tabs')
+  expect(await tab.page.locator('.tabs a', { hasText: 'Settings' }).count()).toBe(1)
+  expect(await tab.page.locator('.tabs a', { hasText: 'Rules' }).count()).toBe(0)
+  expect(await tab.page.locator('pb-approval-rules').count()).toBe(0)
   await tab.close()
 })
 

@@ -25,6 +25,7 @@ export function gatedCall(
     ...{ requestId, actor, signal, principal: principalKey(actor), path: scope.path },
     ...(kind === 'group' ? { group: { id: group.id, name: group.name, ownerId: group.ownerId } } : {}),
     server: { id, name, ownerId, ownerName },
+    tags: { group: group.tags ?? [], server: member.server.tags ?? [] },
     tool: {
       ...{ name: original, hash: item?.hash ?? '' },
       // The definition is parsed from text, which most calls can do without.

@@ -49,6 +49,7 @@ export type Annotation = 'readOnly' | 'destructive' | 'idempotent' | 'openWorld'
 /** The calls that a rule is for; all members must fit. */
 export interface RuleWhen extends Partial<Readonly<Record<Annotation, boolean>>> {
   readonly tools?: readonly string[]
+  readonly tags?: readonly string[]
   readonly arguments?: Readonly<Record<string, ArgumentCondition>>
   readonly callers?: readonly string[]
   readonly clients?: readonly string[]

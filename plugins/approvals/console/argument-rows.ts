@@ -23,9 +23,10 @@ export function rowsOf(conditions: Readonly<Record<string, ArgumentCondition>>):
 
 /** Conditions of rows. Of two rows with the same argument and comparison the second one counts. */
 export function conditionsOf(rows: readonly ArgumentRow[]): Readonly<Record<string, ArgumentCondition>> {
-  const all: Record<string, ArgumentCondition> = {}
-  for (const { pointer, operator, value } of rows) all[pointer] = { ...all[pointer], ...memberOf(operator, value) }
-  return all
+  const all = new Map<string, ArgumentCondition>()
+  for (const { pointer, operator, value } of rows)
+    all.set(pointer, { ...all.get(pointer), ...memberOf(operator, value) })
+  return Object.fromEntries(all)
 }
 
 /** Index of a row that repeats an earlier one; -1: none does. */
@@ -58,7 +59,7 @@ function memberOf(operator: Operator, value: string): ArgumentCondition {
     default:
       // What is no number stays a text, so that the hub names the field.
       return {
-        [operator]: value.trim() === '' || Number.isNaN(Number(value)) ? value : Number(value),
+        [operator]: value.trim() === '' || !Number.isFinite(Number(value)) ? value : Number(value),
       } as ArgumentCondition
   }
 }
@@ -66,6 +67,7 @@ function memberOf(operator: Operator, value: string): ArgumentCondition {
 /** A JSON value where the text is one, such as `100` or `"100"`; otherwise the text. */
 function scalarOf(text: string): Scalar {
   const parsed = parsedOf(text)
+  if (typeof parsed === 'number' && !Number.isFinite(parsed)) return text
   return parsed === undefined || (typeof parsed === 'object' && parsed !== null) ? text : (parsed as Scalar)
 }
 
@@ -91,7 +93,9 @@ function textOf(member: string, value: unknown): string {
   if (member === 'in') {
     const items = value as readonly Scalar[]
     const texts = items.map(scalarText)
-    return texts.some(text => text.includes(',') || text.trim() !== text) ? JSON.stringify(items) : texts.join(', ')
+    const isPlain = texts.every(text => !text.includes(',') && text.trim() === text)
+    const text = texts.join(', ')
+    return isPlain && !Array.isArray(parsedOf(text)) ? text : JSON.stringify(items)
   }
   return member === 'eq' ? scalarText(value as Scalar) : String(value)
 }

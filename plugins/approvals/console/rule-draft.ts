@@ -1,12 +1,15 @@
 import type { Annotation, ApprovalRule, RuleWhen, Way } from './api.ts'
 import { type ArgumentRow, conditionsOf, rowsOf } from './argument-rows.ts'
-import { ANNOTATIONS } from './rule-words.ts'
+
+/** Annotations of tools, in the order of forms and sentences. */
+export const ANNOTATIONS: readonly Annotation[] = ['readOnly', 'destructive', 'idempotent', 'openWorld']
 
 /** A rule as its form has it. */
 export interface RuleDraft {
   readonly then: ApprovalRule['then']
   /** Names, separated by commas; empty: all. */
   readonly tools: string
+  readonly tags: string
   readonly callers: string
   readonly clients: string
   readonly annotations: Readonly<Record<Annotation, '' | 'yes' | 'no'>>
@@ -24,7 +27,7 @@ export function draftOf({ when = {}, then, who = 'owner', by, timeout, remember 
   const marks = ANNOTATIONS.map(name => [name, markOf(when[name])] as const)
   return {
     ...{ then, who, by: by ?? ['console'], timeout: timeout ?? '10m', remember: remember ?? '' },
-    ...{ tools: list(when.tools), callers: list(when.callers), clients: list(when.clients) },
+    ...{ tools: list(when.tools), tags: list(when.tags), callers: list(when.callers), clients: list(when.clients) },
     annotations: Object.fromEntries(marks) as RuleDraft['annotations'],
     rows: rowsOf(when.arguments ?? {}),
   }
@@ -51,9 +54,9 @@ export function ruleOf(draft: RuleDraft, before: ApprovalRule | undefined): Appr
 }
 
 function whenOf(draft: RuleDraft, before: RuleWhen): RuleWhen {
-  const known = new Set<string>(['tools', 'callers', 'clients', 'arguments', ...ANNOTATIONS])
+  const known = new Set<string>(['tools', 'tags', 'callers', 'clients', 'arguments', ...ANNOTATIONS])
   const others = Object.fromEntries(Object.entries(before).filter(([name]) => !known.has(name)))
-  const lists = (['tools', 'callers', 'clients'] as const).flatMap(name => {
+  const lists = (['tools', 'tags', 'callers', 'clients'] as const).flatMap(name => {
     const names = draft[name]
       .split(',')
       .map(one => one.trim())

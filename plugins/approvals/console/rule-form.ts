@@ -15,8 +15,8 @@ import {
 import { type Annotation, type ApprovalPolicy, type ApprovalRule, replaceRules, type Way } from './api.ts'
 import { argumentFields, type Wrong } from './argument-fields.ts'
 import { repeatedRow } from './argument-rows.ts'
-import { draftOf, type RuleDraft, ruleOf } from './rule-draft.ts'
-import { ANNOTATIONS, neverFits, ruleSentence } from './rule-words.ts'
+import { ANNOTATIONS, draftOf, type RuleDraft, ruleOf } from './rule-draft.ts'
+import { neverFits, ruleSentence } from './rule-words.ts'
 
 /** The rule that the form is opened for; `at` undefined: a new one at the end. */
 export interface EditedRule {
@@ -105,6 +105,7 @@ export class PbApprovalRuleForm extends PbElement {
       }</span></p>
       <h3 class="sech">${t('For which calls')}</h3>
       ${this.#names('tools', t('Tools'), '/when/tools', t('Names as the server has them, with * for any text, separated by commas. Empty: all.'), 'send_*, delete_file')}
+      ${this.#names('tags', t('Tags'), '/when/tags', t('Tags of the server or group, separated by commas. Not for rules that allow calls.'), 'production')}
       <fieldset class="field"><legend class="lbl">${t('What the server says of the tool')}</legend><div class="form2">${ANNOTATIONS.map(name => this.#annotation(name))}</div></fieldset>
       ${argumentFields(draft.rows, rows => this.#set({ rows }), this.#wrong, repeatedRow(draft.rows))}
       ${this.#names('callers', t('Users'), '/when/callers', t('Names, with * for any text, separated by commas. Empty: all.'), '')}
@@ -133,7 +134,7 @@ export class PbApprovalRuleForm extends PbElement {
   }
 
   #names(
-    name: 'tools' | 'callers' | 'clients',
+    name: 'tools' | 'tags' | 'callers' | 'clients',
     label: string,
     pointer: string,
     hint: string,

@@ -1,8 +1,6 @@
 import { formatSpan, t } from 'patchbay/console'
 import type { Annotation, ApprovalRule, ArgumentCondition, RuleWhen, Scalar } from './api.ts'
-
-/** Annotations of tools, in the order of forms and sentences. */
-export const ANNOTATIONS: readonly Annotation[] = ['readOnly', 'destructive', 'idempotent', 'openWorld']
+import { ANNOTATIONS } from './rule-draft.ts'
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 }
 
@@ -23,6 +21,7 @@ function conditionWords(when: RuleWhen): readonly string[] {
   const list = (names: readonly string[]): string => names.join(t(' or '))
   return [
     ...(when.tools ? [t('the tool is {names}', { names: list(when.tools) })] : []),
+    ...(when.tags ? [t('the server or group has the tag {names}', { names: list(when.tags) })] : []),
     ...ANNOTATIONS.flatMap(name => {
       const value = when[name]
       return value === undefined ? [] : [annotationWords(name, value)]

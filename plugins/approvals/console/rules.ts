@@ -64,7 +64,7 @@ export class PbApprovalRules extends PbElement {
     const isOff = this.busy || !live.reachable
     const isLast = n === policy.rules.length
     const isDead = neverFits(rule, policy.trustAnnotations ?? false)
-    return html`<li class="wrap"><span class="stack grow"><span class="row"><b class="tn">${n}</b>${thenMark(rule)}</span><span class="s">${ruleSentence(rule, this.subject.kind)}</span>${
+    return html`<li class="rulerow"><span class="words"><span class="row"><b class="tn">${n}</b>${thenMark(rule)}</span><span class="s">${ruleSentence(rule, this.subject.kind)}</span>${
       isDead
         ? html`<span class="hint warn">${t('It never fits while what the server says is not trusted.')}</span>`
         : nothing
@@ -79,10 +79,15 @@ export class PbApprovalRules extends PbElement {
     if (policy) this.edited = { policy, at }
   }
 
-  #move({ rules, ...rest }: ApprovalPolicy, at: number, by: 1 | -1): Promise<void> {
-    const moved = [...rules]
-    moved.splice(at + by, 0, ...moved.splice(at, 1))
-    return this.#replace({ rules, ...rest }, { ...rest, rules: moved })
+  async #move(policy: ApprovalPolicy, at: number, by: 1 | -1): Promise<void> {
+    const rules = [...policy.rules]
+    rules.splice(at + by, 0, ...rules.splice(at, 1))
+    await this.#replace(policy, { ...policy, rules })
+    await this.updateComplete
+    // The focus follows the rule; at an end of the list, one of the two buttons is disabled.
+    const buttons = [...(this.querySelectorAll('ol > li')[at + by]?.querySelectorAll('button') ?? [])].slice(0, 2)
+    const [first] = (by < 0 ? buttons : buttons.reverse()).filter(button => !button.disabled)
+    first?.focus()
   }
 
   async #remove(policy: ApprovalPolicy, at: number): Promise<void> {

@@ -49,6 +49,7 @@ export const usage: Readonly<Record<string, string>> = {
   'Quota of {name}': '{name} 的配额',
   'Limit all calls': '限制所有调用',
   'all calls': '所有调用',
+  'All calls': '所有调用',
   'Quotas of a server and its tools hold for all callers together.': '服务器及其工具的配额由所有调用者共用。',
   'A quota of a group holds for all calls at its address.': '分组的配额适用于其地址上的所有调用。',
   'Empty fields limit nothing. A call is refused when a number has been reached.':

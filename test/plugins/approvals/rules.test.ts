@@ -2,18 +2,30 @@ import { expect, test } from 'bun:test'
 import { parseExact } from '../../../core/domain/json/exact-json.ts'
 import type { GatedCall } from '../../../core/features/gates.ts'
 import { matches } from '../../../plugins/approvals/glob.ts'
-import { policySchema, verdictOf } from '../../../plugins/approvals/rules.ts'
+import { policySchema } from '../../../plugins/approvals/rule-schema.ts'
+import { verdictOf } from '../../../plugins/approvals/rules.ts'
 
-type Given = Partial<Record<'tool' | 'caller' | 'client', string>> & { args?: object; annotations?: object }
+type Given = Partial<Record<'tool' | 'caller' | 'client', string>> & {
+  args?: object
+  annotations?: object
+  tags?: object
+}
 
 /** The verdict of one rule about a call. */
 function verdict(
   rule: object,
-  { tool = 'pay', caller = 'ann', client = 'cursor', args = {}, annotations = {} }: Given,
+  {
+    tool = 'pay',
+    caller = 'ann',
+    client = 'cursor',
+    args = {},
+    annotations = {},
+    tags = { group: [], server: [] },
+  }: Given,
 ) {
   const policy = policySchema.parse({ rules: [rule] })
   const call = {
-    ...{ tool: { name: tool, annotations }, actor: { name: caller }, client: { name: client }, arguments: args },
+    ...{ tool: { name: tool, annotations }, tags, actor: { name: caller }, client: { name: client }, arguments: args },
   }
   return verdictOf(policy, call as unknown as GatedCall)
 }
@@ -86,4 +98,14 @@ test('rules of wrong shape are refused, as are more than 50', () => {
   ]
   // biome-ignore-end lint/suspicious/noThenProperty: the word of rules
   for (const rules of wrong) expect(policySchema.safeParse({ rules }).success).toBe(false)
+})
+
+test('rules that ask or deny fit by tags of the server or group, and rules that allow cannot', () => {
+  const production = deny({ tags: ['Production', 'billing'] })
+  expect(verdict(production, {})).toBeUndefined()
+  expect(verdict(production, { tags: { group: [], server: ['production'] } })).toBe('deny')
+  expect(verdict(production, { tags: { group: ['BILLING'], server: ['eu'] } })).toBe('deny')
+  expect(verdict(production, { tags: { group: ['bill'], server: ['prod'] } })).toBeUndefined()
+  const refused = policySchema.safeParse({ rules: [allow({ tags: ['production'] })] })
+  expect(refused.error?.issues.map(({ path }) => path.join('/'))).toEqual(['rules/0/when/tags'])
 })

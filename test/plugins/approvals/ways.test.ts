@@ -13,10 +13,10 @@ const config = { holdSeconds: 1 }
 const settings = {
   plugins: [{ use: 'approvals', config }],
   mcpServers: {
-    bank: { ...sharedFixture('counting'), visibility: 'public' },
+    bank: { ...sharedFixture('counting'), visibility: 'public', tags: ['production'] },
     other: { ...sharedFixture('counting'), visibility: 'public' },
   },
-  groups: [{ name: 'work', naming: 'prefixed', servers: ['bank', 'other'], visibility: 'public' }],
+  groups: [{ name: 'work', naming: 'prefixed', servers: ['bank', 'other'], visibility: 'public', tags: ['Payments'] }],
 }
 let hub: Hub
 let admin: Client
@@ -89,6 +89,30 @@ test('the strictest of hub, group and server holds, and the first that fits in e
   ])
   expect(await called(client, 'bank_give', { amount: '9' })).toBe('approval_denied')
   await hubWide([])
+})
+
+test('a rule fits by tags of the server on every path, and by those of a group at its address', async () => {
+  await set([])
+  const tagged = (tags: readonly string[]) =>
+    admin.ok('PATCH', '/api/admin/plugins/approvals', {
+      config: { ...config, rules: [rule('deny', { when: { tags } })] },
+    })
+  const key = await ann.mcpKey()
+  const outcomes = async () => [
+    await called(new RawModern(hub, '/mcp/@admin/bank', key), 'give'),
+    await called(new RawModern(hub, '/mcp/@admin/other', key), 'pay'),
+    await called(new RawModern(hub, '/mcp/@admin/work', key), 'bank_give'),
+    await called(new RawModern(hub, '/mcp/@admin/work', key), 'other_pay'),
+  ]
+  const denied = 'approval_denied'
+  await tagged(['PRODUCTION', 'none'])
+  expect(await outcomes()).toEqual([denied, 'passed', denied, 'passed'])
+  await tagged(['payments'])
+  expect(await outcomes()).toEqual(['passed', 'passed', denied, denied])
+  await admin.ok('PATCH', '/api/admin/plugins/approvals', { config: { ...config, rules: [] } })
+  const rules = [rule('allow', { when: { tags: ['production'] } })]
+  const refused = await admin.request('PUT', '/api/servers/bank/approvals', { rules })
+  expect([refused.status, refused.json.errors[0].pointer]).toEqual([400, '#/rules/0/when/tags'])
 })
 
 test('what a server says of its tools allows nothing, unless it is trusted', async () => {
