@@ -1,5 +1,4 @@
 import { HubError } from '../../contract/errors.ts'
-import type { ScopePath } from './paths.ts'
 import type { Scope } from './scope.ts'
 
 /** The error for a call in flight whose caller lost access to the server or item: as if it did not exist. */
@@ -19,8 +18,15 @@ const LOST: Readonly<Record<string, 'tool_not_found' | 'prompt_not_found' | 'res
   'resources/read': 'resource_not_found',
 }
 
+/** The parts of a path that an error names. */
+interface NamedPath {
+  readonly owner: string | undefined
+  readonly name: string
+  readonly view?: string
+}
+
 /** A path that opens nothing for its caller: missing, foreign, or outside of the key's scopes. */
-export function pathNotFound(path: ScopePath | undefined): HubError {
+export function pathNotFound(path: NamedPath | undefined): HubError {
   const inView = path?.owner === undefined ? (path?.name ?? '') : `@${path.owner}/${path.name}`
   const name = path?.view === undefined ? inView : `$${path.view}/${inView}`
   return new HubError(

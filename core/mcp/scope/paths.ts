@@ -26,7 +26,7 @@ export const SSE_ROOT = '/sse'
 type ScopeRoot = 'mcp' | 'sse'
 
 /** `/mcp…` or `/sse…` parsed. Empty `name`: all servers of the caller. */
-export interface ScopePath {
+interface ScopePath {
   readonly owner: string | undefined
   readonly name: string
   /** The word behind the `$` of a view, in lower case. */
