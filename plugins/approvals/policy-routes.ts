@@ -1,4 +1,4 @@
-import type { PluginContext, UserActor } from 'patchbay/contract'
+import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
 import { z } from 'zod'
 import type { Policies } from './policies.ts'
 import { type Policy, policySchema } from './rule-schema.ts'
@@ -41,6 +41,11 @@ export function addPolicyRoutes(context: PluginContext<unknown>, policies: Polic
       audit: thing,
       async handle({ actor, params, body }) {
         const { id } = await owned(actor, kind, params.ref)
+        // An agent has the keys of its user, and would allow its own calls.
+        if (actor.credential.kind !== 'session')
+          throw new HubError('insufficient_scope', 'Rules are set with a sign-in, and not with an access key', {
+            hint: 'Sign in to do this.',
+          })
         const place = thing === 'server' ? { server_id: id, group_id: null } : { server_id: null, group_id: id }
         await policies.set({ id: `${thing}:${id}`, ...place }, body)
         return { body }

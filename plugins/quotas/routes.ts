@@ -39,6 +39,14 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
       throw new HubError('key_not_found', `You have no access key ${JSON.stringify(keyId)}`)
   }
 
+  /** A key that could change quotas of keys and clients would be held by none. */
+  function requireSignIn({ credential }: UserActor): void {
+    if (credential.kind === 'session') return
+    throw new HubError('insufficient_scope', 'Quotas of keys and clients are set with a sign-in, and not with a key', {
+      hint: 'Sign in to do this.',
+    })
+  }
+
   /** Sets the quota of a thing, which counts what was used today where that is known. */
   async function set(row: Omit<PlanRow, 'quota'>, quota: Quota | null, of?: Omit<UsageOf, 'by' | 'since'>) {
     const today = dayOf(Date.now())
@@ -143,6 +151,7 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     audit: 'key',
     async handle({ actor, params, body: { quota } }) {
       await ownKey(actor, params.id)
+      requireSignIn(actor)
       const row = {
         id: `key:${params.id}`,
         kind: 'key',
@@ -176,6 +185,7 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     },
     audit: 'grant',
     async handle({ actor, params, body: { quota } }) {
+      requireSignIn(actor)
       const subject = grantSubject(actor.userId, params.id)
       const row = { id: subject, kind: 'grant', user_id: actor.userId, server_id: null, group_id: null } as const
       await requireRoom(row, subject)

@@ -4,6 +4,7 @@ import type { Era } from '../../domain/era.ts'
 import { bothNames } from '../../domain/tools/tool-shape.ts'
 import type { GroupResolver, ResolvedGroup } from '../../features/group-names.ts'
 import { normalForm } from '../../transport-kit/normal-form.ts'
+import { grantLost, pathNotFound } from './access-lost.ts'
 import { aliases } from './naming.ts'
 import type { HeadersFor } from './passed-headers.ts'
 import { Scope, type ScopeParts } from './scope.ts'
@@ -256,7 +257,7 @@ export class ScopeTable {
       scope.gone = true
       this.#scopes.delete(scope.key)
       this.#clearLast()
-      throw notFound(path)
+      throw this.#absent(scope.actor, path)
     }
     scope.replace(resolved)
     scope.stale = generation !== this.#generation
@@ -271,7 +272,7 @@ export class ScopeTable {
   async #open(key: string, actor: UserActor, path: ScopePath, caller: Era | undefined): Promise<Scope> {
     const generation = this.#generation
     const resolved = await this.#resolve(actor, path)
-    if (!resolved) throw notFound(path)
+    if (!resolved) throw this.#absent(actor, path)
     const scope = new Scope(key, path.normal, { actor, caller }, resolved, this.#parts)
     scope.stale = generation !== this.#generation
     this.#scopes.set(key, scope)
@@ -290,11 +291,7 @@ export class ScopeTable {
     const { view } = path
     if (view !== undefined && !this.#parts.toolSets.hasView(view)) return undefined
     const found = await resolver.resolve(actor, path.owner, path.name)
-    if (!found || !opens(actor.credential, found)) {
-      if (actor.credential.kind !== 'grant') return undefined
-      // The client signs in again: another group or server may have the name by now.
-      throw new HubError('token_wrong_audience', 'The token was made for a group or server that is not here any more')
-    }
+    if (!found || !opens(actor.credential, found)) return undefined
     const resolved = toResolvedScope(found, await this.#headersFor(actor, found.servers))
     const signIns = await signInPages(this.#parts.upstreams, actor.userId, resolved.members)
     return {
@@ -302,6 +299,11 @@ export class ScopeTable {
       ...(signIns.size > 0 ? { signIns } : {}),
       ...(view === undefined ? {} : { view }),
     }
+  }
+
+  #absent({ credential }: UserActor, path: ScopePath | undefined): HubError {
+    const isView = path?.view === undefined || this.#parts.toolSets.hasView(path.view)
+    return credential.kind === 'grant' && isView ? grantLost() : pathNotFound(path)
   }
 
   #once(key: string, work: () => Promise<Scope>): Promise<Scope> {
@@ -336,15 +338,4 @@ export class ScopeTable {
       for (const key of dropped) this.#scopes.delete(key)
     }
   }
-}
-
-function notFound(path: ScopePath | undefined): HubError {
-  const inView = path?.owner === undefined ? (path?.name ?? '') : `@${path.owner}/${path.name}`
-  const name = path?.view === undefined ? inView : `$${path.view}/${inView}`
-  return new HubError(
-    'group_not_found',
-    name === ''
-      ? 'Cannot open /mcp: this credential does not open all servers of its owner'
-      : `Cannot open /mcp: there is no group or server "${name.slice(0, 130)}" that you may use`,
-  )
 }

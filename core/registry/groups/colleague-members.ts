@@ -1,13 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Actor, GroupMember } from '../../contract/records.ts'
-import { isPublic, roleFor } from '../../domain/ownership.ts'
+import type { ParsedGroupBody } from '../../domain/group-body.ts'
+import { isPublic, roleFor, type Thing } from '../../domain/ownership.ts'
 import { read } from '../../store/transact.ts'
 import { notOwner, owned } from '../access.ts'
 import type { RegistryDeps } from '../context.ts'
 import type { Owner } from '../owners.ts'
 import { selectServers } from '../server-rows.ts'
-import type { MemberView } from './group-members.ts'
-import type { KnownGroup, NewMember } from './group-rows.ts'
+import { type MemberView, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
+import { asNewMember, type KnownGroup, type NewMember, serverOf } from './group-rows.ts'
+import { refuseSharedValue } from './selected-members.ts'
 
 /** A change of a group, as its rights depend on it. */
 interface Change {
@@ -47,7 +49,7 @@ export async function refuseColleague(
 
 /**
  * The view by which the members that an actor names are found: the owner's, and of a colleague only those members and servers
- * that it knows of, so that no answer shows which other servers there are.
+ * that it knows of: private ones of the owner, and those that it may use. No answer shows which other servers there are.
  */
 export function memberView(
   { shares }: Pick<RegistryDeps, 'shares'>,
@@ -56,7 +58,24 @@ export function memberView(
 ): MemberView {
   if (roleFor(actor, owned(row), shares) === 'owner') return { shares }
   const present = new Set(members.map(member => member.server_id))
-  return { shares, knows: server => present.has(server.id) || roleFor(actor, owned(server), shares) !== undefined }
+  const isBrought = ({ ownerId, id }: Thing) => ownerId === row.owner_id && present.has(id)
+  return { shares, knows: server => isBrought(server) || roleFor(actor, server, shares) !== undefined }
+}
+
+/** Members that a colleague does not know of stay when it names the others, after which they stand. */
+export function withUnknown(
+  members: readonly NewMember[],
+  { members: stored }: KnownGroup,
+  { selector }: Pick<ParsedGroupBody, 'selector'>,
+  { knows = () => true }: MemberView,
+): readonly NewMember[] {
+  const unknown = stored.filter(member => !knows(serverOf(member))).map(asNewMember)
+  if (unknown.length === 0) return members
+  const all = [...members, ...unknown.map(member => (selector ? member : { ...member, selected_by: null }))]
+  refuseTooManyMembers(all.length)
+  refuseSharedAlias(all.map(({ alias }) => (alias === null ? {} : { alias })))
+  refuseSharedValue(all)
+  return all
 }
 
 type Selection = Pick<NewMember, 'tools' | 'prompts' | 'resources'>

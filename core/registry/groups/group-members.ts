@@ -3,7 +3,7 @@ import { type FieldError, HubError } from '../../contract/errors.ts'
 import { type MemberInput, type ParsedGroupBody, sharedAlias } from '../../domain/group-body.ts'
 import type { SelectedMember } from '../../domain/groups/selector.ts'
 import { formatRef, parseRef, quoteName } from '../../domain/names.ts'
-import { canUse, type SharedRoles } from '../../domain/ownership.ts'
+import { canUse, type SharedRoles, type Thing } from '../../domain/ownership.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import type { Reader } from '../../store/transact.ts'
 import { chooseRow, type OwnedRow, owned, refKey } from '../access.ts'
@@ -18,7 +18,7 @@ type NamedMembers = Pick<ParsedGroupBody, 'members' | 'selector'>
 export interface MemberView {
   readonly shares: SharedRoles
   /** Default: all servers that the group's owner may use. */
-  readonly knows?: (server: OwnedRow) => boolean
+  readonly knows?: (server: Thing) => boolean
   /** Servers that only the selector names become members, after the others. Default true. */
   readonly addsSelected?: boolean
 }
@@ -147,7 +147,7 @@ function lookUp(
 ): OwnedRow | Omit<FieldError, 'pointer'> {
   const missing = { code: 'member_not_found', detail: `There is no server ${quoteName(ref)}` } as const
   // Only servers that the group's owner may use can be members, no matter who writes the group.
-  const usable = candidates.filter(row => canUse(owner.id, owned(row), shares) && knows(row))
+  const usable = candidates.filter(row => canUse(owner.id, owned(row), shares) && knows(owned(row)))
   if (parseRef(ref).owner === undefined && !usable.some(row => row.owner_id === owner.id) && usable.length > 1) {
     const refs = usable.map(row => formatRef(ownerName(row), row.name)).sort()
     return { code: 'ambiguous', detail: `Several servers are called ${quoteName(ref)}: ${refs.join(', ')}` }
@@ -160,6 +160,7 @@ function lookUp(
   }
 }
 
-function ownerActor(owner: Owner) {
+/** The owner of a group, as whom its members are chosen. */
+export function ownerActor(owner: Pick<Owner, 'id' | 'name' | 'role'>) {
   return { kind: 'user', userId: owner.id, name: owner.name, role: owner.role, credential: { kind: 'local' } } as const
 }

@@ -22,9 +22,9 @@ import type { RegistryDeps } from '../context.ts'
 import { listedRows } from '../listed-rows.ts'
 import { chooseOwner, fileOwner, rowOwner } from '../owners.ts'
 import { serverRowsByKey } from '../server-rows.ts'
-import { memberView } from './colleague-members.ts'
+import { memberView, withUnknown } from './colleague-members.ts'
 import { draftGroup } from './draft-group.ts'
-import { findMembers, lookUpMembers, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
+import { findMembers, lookUpMembers, ownerActor, refuseSharedAlias, refuseTooManyMembers } from './group-members.ts'
 import {
   asNewMember,
   type GroupRow,
@@ -42,7 +42,7 @@ import {
 } from './group-rows.ts'
 import { type GroupChange, GroupWriter, withPrefixes } from './group-writer.ts'
 import { lostMembers } from './lost-members.ts'
-import { reselected } from './selected-members.ts'
+import { reselected, withUnseenDefault } from './selected-members.ts'
 import { usableMembers } from './usable-members.ts'
 
 /** Groups in the store. */
@@ -108,8 +108,9 @@ export class Groups implements GroupRegistry {
     const parsed = parseGroupBody(body)
     return this.#update(actor, ref, options, async (db, known) => {
       const owner = await chooseOwner(db, actor, parsed.owner, rowOwner(known.row))
-      const members = await findMembers(db, owner, parsed, memberView(this.#deps, actor, known))
-      return { body: parsed, owner, members: withPrefixes(members, parsed, options.formerPrefixes) }
+      const view = memberView(this.#deps, actor, known)
+      const named = withPrefixes(await findMembers(db, owner, parsed, view), parsed, options.formerPrefixes)
+      return { body: parsed, owner, members: withUnknown(named, known, parsed, view) }
     })
   }
 
@@ -136,7 +137,8 @@ export class Groups implements GroupRegistry {
         return { body: parsed, owner, members: await reselected(db, owner, parsed, known, { ...view, seen: ids }) }
       }
       if (!changesMembers) return { body: parsed, owner }
-      return { body: parsed, owner, members: await findMembers(db, owner, parsed, view) }
+      const named = await findMembers(db, owner, parsed, view)
+      return { body: parsed, owner, members: withUnknown(named, known, parsed, view) }
     })
   }
 
@@ -170,9 +172,11 @@ export class Groups implements GroupRegistry {
     return this.#update(actor, ref, {}, async (db, known) => {
       const present = new Set(known.members.map(member => member.server_id))
       const candidates = await serverRowsByKey(db, refKey(server))
+      const { shares, knows } = memberView(this.#deps, actor, known)
       // Only the members are searched: the same name may also be another server of the actor's own.
-      const inside = candidates.filter(row => present.has(row.id))
-      const { id } = chooseRow('server', inside, actor, server, { right: 'use', shares: this.#deps.shares })
+      const inside = candidates.filter(row => present.has(row.id) && (knows?.(owned(row)) ?? true))
+      const by = knows ? ownerActor(rowOwner(known.row)) : actor
+      const { id } = chooseRow('server', inside, by, server, { right: 'use', shares })
       const members = known.members.filter(member => member.server_id !== id).map(asNewMember)
       return { body: parsedOf(known.row), owner: rowOwner(known.row), members }
     })
@@ -206,7 +210,9 @@ export class Groups implements GroupRegistry {
       const known = await this.#known(actor, ref, 'change')
       checkRevision('group', known.row, options)
       const change = await read(this.#deps.store, db => make(db, known))
-      return this.#writer.save(actor, known, change)
+      const seen = groupRecord(known.row, known.members, actor, this.#deps.shares)
+      const body = withUnseenDefault(change.body, change.members ?? known.members, seen)
+      return this.#writer.save(actor, known, { ...change, body })
     })
   }
 

@@ -1,3 +1,4 @@
+import type { GroupRecord } from '../../contract/records.ts'
 import type { ParsedGroupBody } from '../../domain/group-body.ts'
 import { pointerToken } from '../../domain/json/json-pointer.ts'
 import { quoteName } from '../../domain/names.ts'
@@ -32,7 +33,22 @@ export async function reselected(
   return members
 }
 
-function refuseSharedValue(members: readonly NewMember[]): void {
+/** A default of which the sender does not see the member stays while that does. `seen`: the group as the sender sees it. */
+export function withUnseenDefault<Body extends Pick<ParsedGroupBody, 'selector'>>(
+  body: Body,
+  after: readonly Pick<NewMember, 'selected_by'>[],
+  seen: Pick<GroupRecord, 'selector' | 'members'>,
+): Body {
+  const { selector } = body
+  const preset = seen.selector?.default
+  if (!selector || preset === undefined || selector.default !== undefined) return body
+  const isSeen = seen.members.some(({ selectedBy }) => selectedBy === preset)
+  if (isSeen || !after.some(({ selected_by }) => selected_by === preset)) return body
+  return { ...body, selector: { ...selector, default: preset } }
+}
+
+/** Throws `validation_failed` when two members have the same value of the selector. */
+export function refuseSharedValue(members: readonly NewMember[]): void {
   const values = members.flatMap(({ selected_by }) => selected_by ?? [])
   const twice = values.find((value, at) => values.indexOf(value) !== at)
   if (twice === undefined) return

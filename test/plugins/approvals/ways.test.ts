@@ -137,10 +137,13 @@ test('only the one whom the rule names decides, with a sign-in, and once', async
   const { secret: adminKey } = await admin.ok('POST', '/api/keys', { label: 'agent', scopes: ['api', 'mcp'] })
   const decide = (who: Client, headers = {}) =>
     who.request('POST', `/api/approvals/${id}`, { decision: 'approve' }, headers)
+  const byKey = { authorization: `Bearer ${adminKey}` }
+  const lifted = await admin.request('PUT', '/api/servers/bank/approvals', { rules: [] }, byKey)
+  expect([lifted.status, lifted.json.code]).toEqual([403, 'insufficient_scope'])
   const answers = [
     await decide(ann),
     await decide(bob),
-    await decide(admin, { authorization: `Bearer ${adminKey}` }),
+    await decide(admin, byKey),
     await bob.request('GET', `/api/approvals/${id}`),
   ]
   expect(answers.map(({ status, json }) => [status, json.code])).toEqual([

@@ -118,6 +118,18 @@ test('the tightest of several quotas counts, by whatever of tool, group, key and
   expect(items).toEqual([expect.objectContaining({ of: 'key', id, quota: { perDay: 1 } })])
 })
 
+test('an access key raises no quota of its own, nor of a client', async () => {
+  const agent = await hub.user('agent')
+  const { id, secret } = await agent.ok('POST', '/api/keys', { label: 'agent', scopes: ['api', 'mcp'] })
+  await agent.ok('PUT', `/api/keys/${id}/quota`, { quota: { perDay: 1 } })
+  const byKey = { authorization: `Bearer ${secret}` }
+  for (const path of [`/api/keys/${id}/quota`, '/api/grants/any/quota']) {
+    const raised = await agent.request('PUT', path, { quota: null }, byKey)
+    expect([path, raised.status, raised.json.code]).toEqual([path, 403, 'insufficient_scope'])
+  }
+  expect((await agent.request('GET', `/api/keys/${id}/quota`, undefined, byKey)).json.quota).toEqual({ perDay: 1 })
+})
+
 test('calls at once are those that have not ended, also where they are cancelled or their client leaves', async () => {
   await set('/api/servers/slow', { quota: { atOnce: 1 } })
   const client = await modern('/mcp/slow')
