@@ -24,41 +24,45 @@ afterAll(async () => {
   await hub?.stop()
 }, 120_000)
 
-test.each(VIEWS)('equal servers are offered as one, and unlike ones show where: %s', async (id, view) => {
-  const name = `as-one ${id.replaceAll(',', '')}`
-  await admin.ok('POST', '/api/groups', { name, members: ['crm-eu', 'crm-old', 'crm-us', 'calendar'] })
-  const tab = await openTab(browser, hub, admin, view)
-  const { page } = tab
-  await tab.open(`/groups/${encodeURIComponent(`admin~${name}`)}`)
-  await page.fill('#g-tags', 'crm, eu')
-  await page.fill('#g-instructions', 'Ask for the region first.')
-  await page.click('input[role=switch][aria-labelledby="g-sel-h"]')
-  await page.fill('#g-sel-arg', 'region')
-  await page.fill('#g-sel-v0', 'eu')
-  await page.fill('#g-sel-v1', 'old')
-  await page.fill('#g-sel-v2', 'us')
-  await page.fill('#g-sel-v3', '')
-  await page.selectOption('#g-sel-default', 'eu')
-  const save = page.locator('button.pri:has-text("Save"), button.pri:has-text("保存")')
-  await save.click()
-  await page.waitForSelector('td:has-text("/properties/it/type")')
-  await tab.fitsSideways()
-  // The colour of a button below the pointer is another one.
-  await page.mouse.move(1, 1)
-  await page.locator('h1').focus()
-  expect(await axe(tab)).toEqual([])
-  await page.fill('#g-sel-v1', '')
-  await save.click()
-  await page.waitForFunction(() => document.querySelector('.head .st.warn') === null)
-  const saved = await admin.ok('GET', `/api/groups/${encodeURIComponent(name)}`)
-  expect(saved.selector).toEqual({
-    ...{ argument: 'region', members: { eu: 'admin~crm-eu', us: 'admin~crm-us' }, default: 'eu' },
-  })
-  expect([saved.tags, saved.instructions]).toEqual([
-    ['crm', 'eu'],
-    { text: 'Ask for the region first.', members: 'beside' },
-  ])
-  await tab.open('/groups?tag=CRM')
-  await page.waitForSelector(`a.nm:has-text("${name}")`)
-  await tab.close()
-}, 120_000)
+test.each(VIEWS)(
+  'equal servers are offered as one, and unlike ones show where: %s',
+  async (id, view) => {
+    const name = `as-one ${id.replaceAll(',', '')}`
+    await admin.ok('POST', '/api/groups', { name, members: ['crm-eu', 'crm-old', 'crm-us', 'calendar'] })
+    const tab = await openTab(browser, hub, admin, view)
+    const { page } = tab
+    await tab.open(`/groups/${encodeURIComponent(`admin~${name}`)}`)
+    await page.fill('#g-tags', 'crm, eu')
+    await page.fill('#g-instructions', 'Ask for the region first.')
+    await page.click('input[role=switch][aria-labelledby="g-sel-h"]')
+    await page.fill('#g-sel-arg', 'region')
+    await page.fill('#g-sel-v0', 'eu')
+    await page.fill('#g-sel-v1', 'old')
+    await page.fill('#g-sel-v2', 'us')
+    await page.fill('#g-sel-v3', '')
+    await page.selectOption('#g-sel-default', 'eu')
+    const save = page.locator('button.pri:has-text("Save"), button.pri:has-text("保存")')
+    await save.click()
+    await page.waitForSelector('td:has-text("/properties/it/type")')
+    await tab.fitsSideways()
+    // The colour of a button below the pointer is another one.
+    await page.mouse.move(1, 1)
+    await page.locator('h1').focus()
+    expect(await axe(tab)).toEqual([])
+    await page.fill('#g-sel-v1', '')
+    await save.click()
+    await page.waitForFunction(() => document.querySelector('.head .st.warn') === null)
+    const saved = await admin.ok('GET', `/api/groups/${encodeURIComponent(name)}`)
+    expect(saved.selector).toEqual({
+      ...{ argument: 'region', members: { eu: 'admin~crm-eu', us: 'admin~crm-us' }, default: 'eu' },
+    })
+    expect([saved.tags, saved.instructions]).toEqual([
+      ['crm', 'eu'],
+      { text: 'Ask for the region first.', members: 'beside' },
+    ])
+    await tab.open('/groups?tag=CRM')
+    await page.waitForSelector(`a.nm:has-text("${name}")`)
+    await tab.close()
+  },
+  120_000,
+)

@@ -220,7 +220,6 @@ export const STORING_NOTHING: Readonly<Record<string, string>> = {
   'PUT /api/groups/{ref}/quota': 'one row of the group',
   'PUT /api/keys/{id}/quota': 'quotasPerUser',
   'PUT /api/grants/{id}/quota': 'quotasPerUser',
-  'PUT /api/admin/users/{name}/quota': 'one row of the user',
   'PUT /api/servers/{ref}/guards': 'one row for each server, of at most 16,384 characters',
   'PUT /api/groups/{ref}/guards': 'one row for each group, of at most 16,384 characters',
   'POST /api/oauth/decisions': 'grantsPerUser; a row of each decision is kept for ten minutes',

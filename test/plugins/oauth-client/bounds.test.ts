@@ -5,6 +5,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { createGuardedFetch } from '../../../core/outbound/create.ts'
 import { timely } from '../../../plugins/oauth-client/discovery/reach.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
+import { until } from '../../support/wait.ts'
 import { ScriptedIssuer } from './scripted-issuer.ts'
 
 describe('long metadata', () => {
