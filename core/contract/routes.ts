@@ -36,7 +36,7 @@ export type RouteAnswerKind = Readonly<{
   schema?: ConfigSchema<unknown>
   of?: 'server'
   example?: JsonValue | object
-  /** Of a `text` that is no JSON. */
+  /** The content type of a `text` that is no JSON. */
   contentType?: string
 }>
 

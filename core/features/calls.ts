@@ -60,7 +60,7 @@ export interface CallStats {
   readonly userId?: string
   readonly outcome?: CallOutcome
   readonly calls: number
-  /** Those with another outcome than `ok`. */
+  /** Calls with another outcome than `ok`. */
   readonly failed: number
   readonly resultBytes: number
   readonly avgMs: number | null

@@ -30,7 +30,7 @@ export interface GroupInstructions {
 /** Members with the same tools, which are offered as one set of tools with an argument that chooses the member. */
 export interface GroupSelector {
   readonly argument: string
-  /** What models read of the argument. Absent: a sentence of the hub. */
+  /** The description of the argument that models read. Absent: a sentence of the hub. */
   readonly description?: string
   /** The value that applies where a caller leaves the argument out. Absent: the argument is required. */
   readonly default?: string

@@ -27,6 +27,6 @@ export interface ServerFields {
 
 /** Fields that are open while the plugin runs. */
 export interface ServerFieldsInUse {
-  /** What is wrong beyond the schemas; `config`: all fields of the server but the common ones, with variables filled in. */
+  /** Returns faults beyond the schemas; `config`: all fields of the server but the common ones, with variables filled in. */
   check?(config: JsonObject): readonly FieldError[]
 }

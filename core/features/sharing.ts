@@ -47,7 +47,7 @@ export interface PluginShares {
 }
 
 /**
- * What somebody may do with a server or group has changed. Emitted for the owner, and for each user concerned.
+ * The rights of somebody on a server or group have changed. Emitted for the owner, and for each user concerned.
  */
 export type ShareChange = {
   kind: 'server' | 'group'

@@ -26,7 +26,7 @@ export interface RegistryDeps {
   readonly store: Store
   readonly bus: EventBus
   readonly sealer: Sealer
-  /** What is shared with whom, in memory. */
+  /** All shares and members of teams, in memory. */
   readonly shares: ShareMap
   /** Kinds of records that users own beside servers, groups and keys. */
   readonly kinds: RecordKinds

@@ -9,7 +9,7 @@ export interface SubjectId {
   readonly id: string
 }
 
-/** What is shared of one thing. */
+/** The shares of one thing. */
 interface SharedThing {
   readonly user: Map<string, ShareRole>
   readonly team: Map<string, ShareRole>

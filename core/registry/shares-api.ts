@@ -68,7 +68,7 @@ export interface ShareRegistry {
   /** True when sessions of this user under `/mcp` may use it by itself. */
   mayUse(userId: string, thing: Thing): boolean
   /**
-   * Which users may reach a server, by itself or as a member that a shared group of its owner brings.
+   * The users who may reach a server, by itself or as a member that a shared group of its owner brings.
    */
   reachOf(server: Thing): Promise<(userId: string) => boolean>
   /**

@@ -97,7 +97,7 @@ export interface TeamMemberTable {
   user_id: string
 }
 
-/** What an owner has shared: one of server and group, with one of user and team. */
+/** A share of an owner: one of server and group, with one of user and team. */
 export interface ShareTable {
   id: string
   server_id: string | null

@@ -9,7 +9,7 @@ export interface WantedAsk extends Ask {
   readonly deciderId: string
 }
 
-/** What all rules together say of a call. */
+/** The verdict of all rules together on a call. */
 export type Judgement = 'allow' | 'deny' | readonly WantedAsk[]
 
 /** The rules of the hub, of groups and of servers, in memory. */

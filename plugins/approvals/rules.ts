@@ -23,7 +23,7 @@ export interface Ask {
 
 export type Verdict = 'allow' | 'deny' | Ask
 
-/** What the first rule that fits says; undefined: none does. */
+/** The verdict of the first rule that fits; undefined: none does. */
 export function verdictOf({ rules, trustAnnotations = false }: Policy, call: GatedCall): Verdict | undefined {
   const found = rules.find(one => {
     if (one.then === 'allow' && !trustAnnotations && relies(one.when)) return false

@@ -19,7 +19,7 @@ export class ApprovalStore {
     return this.#context.tables<ApprovalTables>()
   }
 
-  /** What waited when the hub ended was not decided. */
+  /** Marks requests that waited when the hub ended as expired. */
   async expireAll(): Promise<void> {
     await this.#tables.write(db =>
       db

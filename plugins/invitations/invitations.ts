@@ -11,7 +11,7 @@ const TOKEN_BYTES = 24
 /** Time for which expired invitations stay in the list of their owner. */
 const KEPT_MS = 30 * 86_400_000
 
-/** What a person is shown before accepting. */
+/** The view of an invitation before it is accepted. */
 export interface Offer {
   readonly by: string
   readonly role: InvitedRole

@@ -24,7 +24,7 @@ export function dayOf(nowMs: number): string {
   return new Date(nowMs).toISOString().slice(0, 10)
 }
 
-/** What one thing with a quota has used. */
+/** The use of one thing with a quota. */
 export class Meter {
   readonly #slots = new Uint32Array(SLOTS)
   #second = 0

@@ -226,7 +226,7 @@ test('a page of the console has its policy, and its files may be kept for ever',
     expect(await script.text()).toContain('pb-app')
   }
   expect((await fetch(`${hub.url}/no/such/page`, { headers: html })).status).toBe(404)
-  // Those of plugins too.
+  // Pages of plugins too.
   const places = [
     '/keys',
     '/market/x',

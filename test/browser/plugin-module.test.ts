@@ -102,7 +102,7 @@ test('a page of a plugin that is off names the plugin, to administrators with th
   for (const path of ['/', '/servers', '/servers/new', '/keys', '/settings']) {
     await show(tab, path, 'h1')
     const links = tab.page.locator('a[href*="/market"], a[href$="/connections"], a[href$="/apps"], a[href$="/factors"]')
-    // Which plugins run is known a moment after the page.
+    // The running plugins are known a moment after the page.
     await until(async () => (await links.count()) === 0, { what: `no link at ${path}` })
   }
   const other = await openTab(browser, hub, user, { ...PHONE, language: 'zh' })

@@ -29,7 +29,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => hub?.stop())
 
-/** What clients of both eras read; both must read the same. */
+/** The instructions that clients of both eras read; both must read the same. */
 async function instructions(path: string): Promise<string | undefined> {
   const legacy = (await admin.mcp(path)).getInstructions()
   const { result } = await new RawModern(hub, path, await admin.mcpKey()).call('server/discover')

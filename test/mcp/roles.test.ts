@@ -20,7 +20,7 @@ const GROUP = '/mcp/@bob/box'
 const SERVER = '/mcp/@bob/open'
 const SMART = '/mcp/$smart/@bob/box'
 const NONE = '/mcp/@bob/nothing'
-/** What only callers with a role may read. */
+/** Texts that only callers with a role may read. */
 const MARK = /from-(?:open|inner|shut)/
 
 const whole = (NAME: string) => ({
@@ -124,7 +124,7 @@ const ROWS: readonly Row[] = [
   { method: 'server/discover', at: BOTH, answer: /capabilities/, era: 'modern' },
 ]
 
-/** Those with a role at the things, and the answers to the others. */
+/** Callers with a role at the things, and the answers to the others. */
 const MAY: readonly Person[] = ['bob', 'una', 'sean', 'carl', 'tess']
 const MAY_NOT: Readonly<Partial<Record<Person, number>>> = { nora: 404, dora: 404, admin: 404, gone: 401 }
 

@@ -39,7 +39,7 @@ export function pieceClosedBy(slot: Piece['slot'], id: string): string | undefin
   )?.plugin
 }
 
-/** What the sign-in page uses besides the password; undefined if no plugin of the console has it. */
+/** The parts of the sign-in page besides the password; undefined if no plugin of the console has it. */
 export function signInParts(): Promise<SignInParts | undefined> {
   return parts.find(({ signIn }) => signIn)?.signIn?.() ?? Promise.resolve(undefined)
 }

@@ -4,7 +4,7 @@ import { session } from '../app/session.ts'
 import { t } from '../text/t.ts'
 import { emptyState } from './states.ts'
 
-/** What stands in place of a page whose plugin does not run, with the way to the plugin for administrators. */
+/** Shown in place of a page whose plugin does not run, with the way to the plugin for administrators. */
 export function closedBy(plugin: string): TemplateResult {
   const title = t('This page is off')
   if (session.isAdmin) {

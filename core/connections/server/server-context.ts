@@ -31,7 +31,7 @@ export interface SharedContext {
   readonly log: PluginLogger
   /** Logs what servers say. */
   readonly records: UpstreamRecords
-  /** Which users may use a server, by itself or through a group. */
+  /** The users who may use a server, by itself or through a group. */
   readonly reachOf: ShareRegistry['reachOf']
   readonly effective: (serverId: string) => Promise<EffectiveServer>
   readonly redactors: Pick<ServerRedactors, 'of' | 'forget'>

@@ -55,7 +55,7 @@ export class OpenServerFields {
     return Object.assign({}, ...found.map(([, { fields }]) => fields))
   }
 
-  /** What is wrong with the open fields of a configuration beyond their schemas. */
+  /** Faults in the open fields of a configuration beyond their schemas. */
   check(transport: string, config: JsonObject): readonly FieldError[] {
     return this.#of(transport).flatMap(([id]) => this.#open.get(id)?.check?.(config) ?? [])
   }

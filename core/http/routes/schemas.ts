@@ -156,7 +156,7 @@ export const problemPart = z.object({
 })
 
 /** The state of a server. */
-/** What the reader may do with a server or group, where anybody is signed in. */
+/** The role of the reader for a server or group, if anybody is signed in. */
 export const ownRole = z
   .enum(['use', 'see', 'change', 'owner'])
   .optional()

@@ -41,7 +41,7 @@ export interface MergedCatalog {
   readonly signIns: SignInTools['byName']
   readonly states: readonly MemberState[]
   readonly byServer: ReadonlyMap<string, MemberState>
-  /** Where the members that a selector chooses from are unlike each other. */
+  /** Differences between the members that a selector chooses from. */
   readonly faults: () => readonly SelectorFault[]
   /** Number of items of each kind beyond the limit of one address. */
   readonly leftOut: Readonly<Record<ListKind, number>>

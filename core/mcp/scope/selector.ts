@@ -24,7 +24,7 @@ export interface Candidate extends Nameable {
   readonly without?: string
 }
 
-/** What the members that a selector chooses from do not have in common. */
+/** A difference between the members that a selector chooses from. */
 export interface SelectorFault {
   /** `differs`: other schemas; `taken`: a schema has the selector's argument itself; `partial`: some lack the item. */
   readonly fault: 'differs' | 'taken' | 'partial'
@@ -33,9 +33,9 @@ export interface SelectorFault {
   readonly name: string
   /** The values without the item, whose calls are refused. */
   readonly values: readonly string[]
-  /** Of `differs`: the schema of the values that are offered, and of the first that is not. */
+  /** With `differs`: the schema of the values that are offered, and of the first that is not. */
   readonly schemas?: readonly [offered: JsonValue, other: JsonValue]
-  /** Of `differs`: a value that is offered. */
+  /** With `differs`: a value that is offered. */
   readonly as?: string
 }
 

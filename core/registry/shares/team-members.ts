@@ -39,7 +39,7 @@ export async function changeMembers(
   })
 }
 
-/** What is shared with a team. */
+/** The things that are shared with a team. */
 export async function sharedThings(db: Reader, teamId: string) {
   const columns = ['user.name as owner_name', 'share.role'] as const
   const servers = await db

@@ -57,7 +57,7 @@ function memberOf(operator: Operator, value: string): ArgumentCondition {
     case 'in':
       return { in: listOf(value) }
     default:
-      // What is no number stays a text, so that the hub names the field.
+      // A value that is no number stays a text, so that the hub names the field.
       return {
         [operator]: value.trim() === '' || !Number.isFinite(Number(value)) ? value : Number(value),
       } as ArgumentCondition

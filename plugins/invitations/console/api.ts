@@ -10,7 +10,7 @@ export interface InvitedThing {
   readonly name: string
 }
 
-/** What an invitation gives. */
+/** The things and the role that an invitation gives. */
 export interface Offer {
   readonly by: string
   readonly role: InvitedRole

@@ -34,7 +34,7 @@ export interface UsageSum {
 export interface QuotaState {
   readonly quota: Quota | null
   readonly used?: Readonly<Record<keyof Quota, number>>
-  /** Of a server: quotas of its tools, by the server's own names. */
+  /** For a server: quotas of its tools, by the server's own names. */
   readonly tools?: Readonly<Record<string, QuotaState>>
 }
 

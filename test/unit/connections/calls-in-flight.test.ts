@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { PendingCall } from '../../../core/connections/connection/call.ts'
 import { CallsInFlight } from '../../../core/connections/connection/calls-in-flight.ts'
 
-/** What the hub sends by itself. */
+/** Messages that the hub sends by itself. */
 const OWN = [
   ['a level that is set', { method: 'logging/setLevel', params: { level: 'debug' } }],
   ['a ping', { method: 'ping', params: undefined }],

@@ -68,7 +68,7 @@ function form(
     )}</tbody></table></div>${differencesOf(error)}</div>`
 }
 
-/** What is unlike in the members, where that was the reason not to save the group. */
+/** Differences between the members, if the group was refused for them. */
 function differencesOf(error: ApiError | undefined): unknown {
   if (error?.code !== 'group_schema_differs' || !Array.isArray(error.body.differences)) return nothing
   const found = error.body.differences as readonly Difference[]
