@@ -1,4 +1,4 @@
-/** Colleagues with the role `change` on a group that has members of which they do not know. */
+/** Colleagues with the role `change`: members of a group of which they do not know, and what others do at a server. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
@@ -83,4 +83,30 @@ describe('a member that a colleague does not know of', () => {
     await bob.ok('PATCH', BOX, { members: ['bob~west'] })
     expect((await stored())[0]).toEqual(['bob~west'])
   })
+})
+
+test('an import puts nothing into a group of somebody else', async () => {
+  await carl.ok('POST', '/api/servers', { name: 'own', url: upstream.url })
+  await carl.ok('PUT', '/api/servers/own/shares/user:bob', { role: 'use' })
+  const document = JSON.stringify({ mcpServers: { own: { url: upstream.url } } })
+  const before = await stored()
+  const { planHash } = await carl.ok('POST', '/api/import?dryRun=true', { document, group: 'bob~box' })
+  const { items } = await carl.ok('POST', '/api/import', { document, group: 'bob~box', planHash })
+  const [{ verdict }] = items.filter(({ kind }: { kind: string }) => kind === 'group')
+  expect([verdict, await stored()]).toEqual(['invalid', before])
+})
+
+test('calls of others at a server are its owner’s to look at, for each role', async () => {
+  await bob.ok('POST', '/api/servers/west/tools/echo/call', { arguments: { text: 'of bob' } })
+  await bob.ok('PUT', '/api/servers/west/quota', { quota: { perDay: 100 } })
+  for (const role of ['use', 'see', 'change']) {
+    await bob.ok('PUT', '/api/servers/west/shares/user:carl', { role })
+    const found = await carl.ok('GET', '/api/logs/search?q=tools/call')
+    const usage = await carl.request('GET', '/api/usage?server=bob~west&by=user')
+    const { items } = await carl.ok('GET', '/api/quotas')
+    const { calls, topUsers } = await carl.ok('GET', '/api/monitoring/overview')
+    expect([role, found.total, usage.json.code, items, calls.total, topUsers]).toEqual([
+      ...[role, 0, 'not_owner', [], 0, []],
+    ])
+  }
 })

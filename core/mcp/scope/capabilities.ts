@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { APPS_EXTENSION, appsSettings } from '../../domain/client-capabilities.ts'
+import { visibleText } from '../../domain/text/visible-text.ts'
 import { extensionOf, SKILLS_EXTENSION } from '../../domain/tools/extensions.ts'
 import type { ScopeMemberInfo } from '../../features/tools.ts'
 import { cutBytes } from '../../transport-kit/cut-text.ts'
@@ -94,7 +95,7 @@ export function mergedServerInfo(scope: ResolvedScope, states: readonly MemberSt
 
 /**
  * For one server its own instructions; for several each under its member's title, behind the group's own text or else its
- * description. A view's come first. At most 8 KiB together.
+ * description, in which hidden characters are shown: several users may write it. A view's come first. At most 8 KiB together.
  */
 export function mergedInstructions(
   scope: ResolvedScope,
@@ -103,13 +104,13 @@ export function mergedInstructions(
 ): string | undefined {
   const ofSet = added.instructions?.(memberInfos(states, memberTools, tools))
   const { instructions: own, description } = scope.group
-  if (ofSet !== undefined) return cutBytes(own ? `${ofSet}\n\n${own.text}` : ofSet, MAX_INSTRUCTIONS)
+  if (ofSet !== undefined) return cutBytes(own ? `${ofSet}\n\n${visibleText(own.text)}` : ofSet, MAX_INSTRUCTIONS)
   if (scope.kind === 'server') return states[0]?.catalog?.instructions
   const sections = states
     .filter(state => own?.members !== 'instead' && state.listed && state.catalog?.instructions)
     .map(state => `## ${state.member.alias}\n${state.catalog?.instructions}`)
   const first = own?.text ?? description
-  if (first) sections.unshift(first)
+  if (first) sections.unshift(visibleText(first))
   sections.unshift(...leftOut)
   if (sections.length === 0) return undefined
   return cutBytes(sections.join('\n\n'), MAX_INSTRUCTIONS)
