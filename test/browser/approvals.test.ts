@@ -124,7 +124,7 @@ test('an owner makes, orders, changes and deletes the rules of a server', async 
   await page.getByRole('button', { name: 'Edit rule 1' }).click()
   await page.locator('input[name=then][value=deny]').check()
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('the call is denied').waitFor()
+  await page.locator('ol.list').getByText('the call is denied').waitFor()
   expect((await pay(501)).json.code).toBe('approval_denied')
   await page.getByRole('button', { name: 'Delete rule 1' }).click()
   await page.getByRole('button', { name: 'Delete rule', exact: true }).click()
@@ -217,7 +217,7 @@ test.each(VIEWS)('rules and quotas of a server and a group fit: %s', async (name
     await tab.fitsSideways('asPhone')
     if (PICTURES) await page.screenshot({ path: `${PICTURES}/rules-${part}-${name}.png`, fullPage: true })
   }
-  await page.locator('ol.list > li').last().locator('.btn').nth(2).click()
+  await page.locator('ol.list > li').last().getByRole('button').nth(2).click()
   await page.locator('#approval-tools').waitFor()
   expect(await axe(tab)).toEqual([])
   await tab.fitsSideways('asPhone')
