@@ -104,6 +104,8 @@ export class Requests {
   readonly #pending = new Map<string, ApprovalRequest>()
   readonly #byId = new Map<string, ApprovalRequest>()
   readonly #decisions = new Map<string, Held>()
+  /** The end of each yes that a call has taken and may give back. */
+  readonly #taken = new Map<string, number>()
   readonly #remembered = new Map<string, { readonly userId: string; readonly untilMs: number }>()
 
   /** `changed`: called when a request has begun, and when it was decided. */
@@ -122,13 +124,16 @@ export class Requests {
     if (!held) return undefined
     this.#decisions.delete(key)
     if (held.untilMs <= nowMs) return undefined
-    return held.approved ? 'approved' : 'denied'
+    if (!held.approved) return 'denied'
+    this.#taken.set(key, held.untilMs)
+    return 'approved'
   }
 
-  /** The call that took a yes was not sent, or its server wants the same call again. */
+  /** The call that took a yes was not sent, or its server wants the same call again. The yes ends when it would have. */
   giveBack(key: string): void {
-    const remembered = this.#remembered.get(key)
-    if (!remembered) this.#decisions.set(key, { approved: true, untilMs: Date.now() + DECIDED_MS })
+    const untilMs = this.#taken.get(key)
+    this.#taken.delete(key)
+    if (untilMs !== undefined) this.#decisions.set(key, { approved: true, untilMs })
   }
 
   /** The request of equal calls. Undefined when too many wait. */
@@ -166,9 +171,9 @@ export class Requests {
     request.decidedBy = by
     request.decidedAtMs = nowMs
     request.note = note
-    if (state !== 'expired')
+    const isRemembered = state === 'approved' && remember === true && this.#remember(asked, nowMs)
+    if (state !== 'expired' && !isRemembered)
       this.#decisions.set(asked.key, { approved: state === 'approved', untilMs: nowMs + DECIDED_MS })
-    if (state === 'approved' && remember && asked.ask.rememberMs > 0) this.#remember(asked, nowMs)
     request.settle(state)
     this.#changed(request)
     return true
@@ -179,6 +184,7 @@ export class Requests {
     const nowMs = Date.now()
     for (const request of this.pending) if (request.expiresAtMs <= nowMs) this.decide(request, { state: 'expired' })
     for (const [key, { untilMs }] of this.#decisions) if (untilMs <= nowMs) this.#decisions.delete(key)
+    for (const [key, untilMs] of this.#taken) if (untilMs <= nowMs) this.#taken.delete(key)
     for (const [key, { untilMs }] of this.#remembered) if (untilMs <= nowMs) this.#remembered.delete(key)
   }
 
@@ -187,11 +193,14 @@ export class Requests {
     for (const request of this.pending) if (ends(request.asked)) this.decide(request, { state: 'expired' })
   }
 
-  #remember({ key, callerId, ask }: Asked, nowMs: number): void {
+  /** False when the rule allows no such yes, or too many are remembered. */
+  #remember({ key, callerId, ask }: Asked, nowMs: number): boolean {
+    if (ask.rememberMs === 0) return false
     const ofUser = [...this.#remembered].filter(([, { userId }]) => userId === callerId)
     const oldest = ofUser.length >= MOST_REMEMBERED ? ofUser[0]?.[0] : undefined
     if (oldest !== undefined) this.#remembered.delete(oldest)
-    if (this.#remembered.size >= MOST_REMEMBERED_IN_ALL) return
+    if (this.#remembered.size >= MOST_REMEMBERED_IN_ALL) return false
     this.#remembered.set(key, { userId: callerId, untilMs: nowMs + ask.rememberMs })
+    return true
   }
 }
