@@ -183,11 +183,28 @@ test('errors are said in Chinese, with the hub’s own sentence marked as Englis
   const tab = await openTab(browser, hub, admin, { language: 'zh' })
   const found: string[] = []
   const judge = async (place: string, at: string, says: string): Promise<void> => {
-    const shown = await tab.page.waitForSelector(at)
-    const text = (await shown.textContent()) ?? ''
-    if (!text.includes(says)) found.push(`${place} has no ${says}: ${text}`)
+    // Words of plugins come a moment after the page.
+    const isSaid = await tab.page
+      .locator(at, { hasText: says })
+      .first()
+      .waitFor({ timeout: 10_000 })
+      .then(
+        () => true,
+        () => false,
+      )
+    if (!isSaid) found.push(`${place} has no ${says}: ${await tab.page.locator(at).first().textContent()}`)
     found.push(...(await englishOf(tab)))
   }
+  // A page that is drawn before the words of plugins are there has them afterwards.
+  const { promise: drawn, resolve } = Promise.withResolvers<void>()
+  await tab.page.route('**/api/plugins/pages', async route => {
+    await drawn
+    await route.continue()
+  })
+  await tab.page.goto(`${hub.url}/market/bundled:lost`)
+  await tab.page.waitForSelector('.callout.bad')
+  resolve()
+  await judge('/market/bundled:lost', '.callout.bad', words['No such template'] ?? '')
   for (const [place, reason] of REFUSALS) {
     await tab.go(place, '.callout.bad, .empty')
     await judge(place, '.callout.bad, .empty', reason)
