@@ -27,6 +27,9 @@ export function stdioFixture(name: string, env: Record<string, string> = {}, ...
   return { command: process.execPath, args: [fixture(name), ...args], env }
 }
 
+/** Bundled plugins that each hub switches off after its set-up: `PATCHBAY_PLUGINS_OFF=market,bundles`. Default none. */
+const PLUGINS_OFF = (process.env.PATCHBAY_PLUGINS_OFF ?? '').split(',').filter(name => name !== '')
+
 export interface HubOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Content of the settings file: an object, or a text that is written as it is. Default: no servers. */
@@ -120,7 +123,9 @@ export class Hub {
     const token = await until(() => this.setupToken, { what: `the set-up token in the log:\n${this.log()}` })
     const answer = await send(this.url, 'POST', '/api/setup', { token, username: 'admin', password: PASSWORD })
     if (answer.status > 299) throw new Error(`Set-up answered ${answer.status}: ${answer.text}`)
-    return this.#person('admin', answer.json.token)
+    const admin = this.#person('admin', answer.json.token)
+    for (const name of PLUGINS_OFF) await admin.ok('PATCH', `/api/admin/plugins/${name}`, { enabled: false })
+    return admin
   }
 
   /** Signs in an existing user. */
