@@ -111,7 +111,7 @@ async function exportedGroups({ groups }: ExportRegistry, actor: UserActor): Pro
   return Object.fromEntries(found)
 }
 
-/** With whom things are shared, for the reader: the users of another hub are others, so that no import shares anything. */
+/** The shares of servers and groups, for people who read the export. Users of another hub differ, so an import ignores them. */
 async function exportedShares({ servers, groups, shares }: ExportRegistry, actor: UserActor): Promise<JsonObject> {
   const of = async (kind: SharedKind, things: readonly { readonly name: string }[]) => {
     const found: [string, JsonValue][] = []

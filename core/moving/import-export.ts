@@ -70,7 +70,7 @@ function sharesIn({ shares }: JsonObject): ImportContent['notCarried'] {
   return [
     {
       pointer: '#/shares',
-      what: 'with whom the servers and groups were shared',
+      what: 'the shares of servers and groups',
       instead: 'Share them again, with users of this hub; what is shared here stays so.',
     },
   ]

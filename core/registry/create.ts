@@ -16,7 +16,7 @@ import { Teams } from './shares/teams.ts'
 export interface OpenRegistry {
   readonly registry: Registry
   readonly mirror: FileMirror
-  /** Reads what is shared with whom; to be called before the first request for rights. */
+  /** Loads all shares and teams into memory. Must be called before any right is checked. */
   load(): Promise<void>
   /** Runs the registry within a transaction and emits its events after the commit. What the settings file holds cannot be changed, and selectors are not checked. */
   within(together: Together): TogetherParts

@@ -25,7 +25,7 @@ export interface NewShare {
   readonly keepsGreater?: true
 }
 
-/** A user as whom a group is previewed. */
+/** The user for whom a group is previewed. */
 export interface Viewer {
   readonly userId: string
   readonly name: string
@@ -72,7 +72,7 @@ export interface ShareRegistry {
    */
   reachOf(server: Thing): Promise<(userId: string) => boolean>
   /**
-   * True when somebody with whom the group is shared, or to whom it is public, does not get this member: a private server of
+   * True when at least one user of the group, by a share or because it is public, does not get this member: a private server of
    * another owner without a share of its own, or any private server of a public group.
    */
   isMissedBySome(group: Thing, server: Thing): boolean

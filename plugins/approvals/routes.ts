@@ -148,7 +148,7 @@ function waitingOf(request: ApprovalRequest | undefined, isDecider: boolean) {
   }
 }
 
-/** The one whom the rule names decides; administrators do so for owners. */
+/** The user named by the rule decides; administrators may decide for owners. */
 function decides({ userId, role }: UserActor, { decider_id, who }: ApprovalRow): boolean {
   return decider_id === userId || (role === 'admin' && who === 'owner')
 }

@@ -18,8 +18,8 @@ import { toast } from './toast.ts'
 import './time.ts'
 
 /**
- * With whom a server or group is shared, for its owner and administrators. Of a group it emits `pb-view-as` with the name of a
- * person whose view is wanted.
+ * Lists and edits the shares of a server or group, for its owner and administrators. For a group it emits `pb-view-as` with the name
+ * of the user for whom the group is to be previewed.
  */
 export class PbSharing extends PbElement {
   static override properties = {

@@ -9,7 +9,7 @@ export interface HubCalls {
   stats(query: CallQuery): ReturnType<PluginCalls['stats']>
 }
 
-/** Handlers in the main thread run for so many milliseconds without a break. */
+/** Longest time in milliseconds for which handlers in the main thread run without a break. */
 const HELD_MS = 4
 
 /** The calls for one plugin, wherever it runs. */

@@ -19,8 +19,8 @@ interface Change {
 }
 
 /**
- * Checks the change of somebody with the role `change`. Visibility and owner are the owner's to change. Private servers of the
- * owner reach everybody with whom the group is shared: a colleague adds none, and widens no selection of one. Throws `not_owner`.
+ * Checks a change by a user with the role `change`. Visibility and owner are the owner's to change. All users of a shared group can
+ * use its owner's private servers, so such a user may neither add one nor select more of its tools. Throws `not_owner`.
  */
 export async function refuseColleague(
   { shares, store }: Pick<RegistryDeps, 'shares' | 'store'>,

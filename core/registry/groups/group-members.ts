@@ -160,7 +160,7 @@ function lookUp(
   }
 }
 
-/** The owner of a group, as whom its members are chosen. */
+/** The owner of a group. Its members are chosen from the servers that this user may use. */
 export function ownerActor(owner: Pick<Owner, 'id' | 'name' | 'role'>) {
   return { kind: 'user', userId: owner.id, name: owner.name, role: owner.role, credential: { kind: 'local' } } as const
 }

@@ -91,7 +91,7 @@ export function refuseColleague(
     throw new HubError('owner_rights_needed', message, { data: { role } })
   }
   if (row.origin === 'file')
-    throw new HubError('settings_read_only', `${quoteName(row.name)} stands in the settings file`, {
+    throw new HubError('settings_read_only', `${quoteName(row.name)} is defined in the settings file`, {
       hint: 'Its owner changes what it runs.',
     })
 }

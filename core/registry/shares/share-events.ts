@@ -4,7 +4,7 @@ import type { RegistryDeps } from '../context.ts'
 import type { SubjectId } from '../share-map.ts'
 import type { ShareTarget } from '../shares-api.ts'
 
-/** The ids of the users whom a subject is. */
+/** The ids of the users of a subject: one user, or the members of a team. */
 export async function usersOf(db: Reader, { kind, id }: SubjectId): Promise<readonly string[]> {
   if (kind === 'user') return [id]
   const rows = await db.selectFrom('team_member').select('user_id').where('team_id', '=', id).execute()

@@ -4,7 +4,7 @@ import { type SubjectId, subjectOf } from '../share-map.ts'
 import type { SharedKind, ShareRecord } from '../shares-api.ts'
 import { subjectText } from './subjects.ts'
 
-/** A share with the names of those whom it concerns. */
+/** A share with the names of its subject and its giver. */
 export interface ShareRow {
   readonly id: string
   readonly subject: SubjectId

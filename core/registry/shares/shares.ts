@@ -194,7 +194,7 @@ function refuseOwner({ ownerId, ownerName: owner }: ShareTarget, { kind, id }: N
 /** The shares that the settings file states are changed there. */
 function refuseStated(rows: readonly ShareRow[]): void {
   if (rows.every(({ record }) => record.origin === 'store')) return
-  throw new HubError('settings_read_only', 'The settings file states with whom it is shared', {
+  throw new HubError('settings_read_only', 'Its shares are defined in the settings file', {
     hint: 'Change "shares" of its entry in the settings file.',
   })
 }

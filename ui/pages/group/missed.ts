@@ -10,7 +10,7 @@ import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 
-/** Members that somebody with whom the group is shared does not get, each with the way to share it too. */
+/** Members that some users of the shared group do not get, each with a button that shares the member. */
 export function missedMembers(group: GroupRecord, servers: readonly ServerRecord[], done: () => void): unknown {
   const missed = group.warnings.filter(({ code }) => code === 'others_get_less')
   if (missed.length === 0 || !hasRole(group, 'owner')) return nothing

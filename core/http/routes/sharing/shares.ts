@@ -58,7 +58,7 @@ function routesOf({ registry }: ShareRoutesDeps, kind: SharedKind): Route[] {
     route({
       access: 'user',
       ...{ method: 'GET', path, tag, params: refParams },
-      summary: `With whom a ${kind} is shared; for its owner and administrators`,
+      summary: `List the shares of a ${kind}; for its owner and administrators`,
       responses: { 200: all },
       async handle({ actor, params }) {
         return { body: { items: await shares.list(actor, kind, params.ref) } }
