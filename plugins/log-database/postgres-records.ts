@@ -1,12 +1,12 @@
 import type { RecordPage } from 'patchbay/features'
 import { callsOf } from 'patchbay/log-kit'
 import pg from 'pg'
+import type { Found, Row } from './files/segment.ts'
 import { TextTerms } from './log-terms.ts'
 import type { HistoryOptions, HistoryQuery } from './protocol.ts'
 import type { RecordStore } from './record-store.ts'
 import type { TermExpression } from './record-terms.ts'
 import { PageMaker } from './search.ts'
-import type { Found, Row } from './segment.ts'
 
 const DAY_MS = 86_400_000
 const CONNECT_MS = 5_000

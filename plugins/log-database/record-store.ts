@@ -1,8 +1,8 @@
 import type { RecordPage } from 'patchbay/features'
+import type { Row } from './files/segment.ts'
+import { Segments } from './files/segments.ts'
 import type { HistoryOptions, HistoryQuery } from './protocol.ts'
 import { search } from './search.ts'
-import type { Row } from './segment.ts'
-import { Segments } from './segments.ts'
 
 /** A store of log records with search. */
 export interface RecordStore {

@@ -1,7 +1,7 @@
 import { severityOf } from 'patchbay/log-kit'
+import type { Row } from './files/segment.ts'
 import type { TextTerms } from './log-terms.ts'
 import { indexOf, type SearchedRecord } from './record-terms.ts'
-import type { Row } from './segment.ts'
 
 /**
  * Converts a logged line to a record with its index entries. `readers`: ids, joined by commas. Undefined if the line is not a

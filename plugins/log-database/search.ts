@@ -1,9 +1,9 @@
 import type { RecordPage } from 'patchbay/features'
 import { callsOf, durationText } from 'patchbay/log-kit'
+import type { Found, Segment } from './files/segment.ts'
 import { nameTerm } from './log-terms.ts'
 import type { HistoryQuery } from './protocol.ts'
 import { excludesTimes, matches, type SearchedRecord, type TermExpression, termsFor } from './record-terms.ts'
-import type { Found, Segment } from './segment.ts'
 
 /** After this time the answer is what there is. */
 const BUDGET_MS = 150

@@ -2,13 +2,13 @@
 
 import { setPriority } from 'node:os'
 import { linesOf, storageCode } from 'patchbay/log-kit'
-import { DurationStore } from './durations.ts'
 import { exportText } from './export-text.ts'
+import { DurationStore } from './files/durations.ts'
+import { TallyStore } from './files/tally.ts'
 import { TextTerms } from './log-terms.ts'
 import type { HistoryAnswer, HistoryMessage, HistoryOptions, HistoryRequest, HistoryResult } from './protocol.ts'
 import { type RecordStore, SegmentStore } from './record-store.ts'
 import { toRow } from './row.ts'
-import { TallyStore } from './tally.ts'
 
 /** Longest pause, in milliseconds: on an overloaded machine storing takes long, and the main thread stops waiting after 10 s. */
 const LONGEST_REST_MS = 2_000

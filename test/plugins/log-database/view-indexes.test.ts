@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { INDEXED_FIELDS } from '../../../core/domain/log/indexed-fields.ts'
+import { type Row, Segment } from '../../../plugins/log-database/files/segment.ts'
 import { toRow } from '../../../plugins/log-database/row.ts'
-import { type Row, Segment } from '../../../plugins/log-database/segment.ts'
 
 let folder: string
 let db: Database

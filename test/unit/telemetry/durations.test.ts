@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { DurationKey, DurationRow } from '../../../core/features/log-store.ts'
 import { DurationSeries } from '../../../core/telemetry/duration-series.ts'
-import { DurationStore } from '../../../plugins/log-database/durations.ts'
+import { DurationStore } from '../../../plugins/log-database/files/durations.ts'
 import type { DurationQuery } from '../../../plugins/log-database/protocol.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 

@@ -4,8 +4,8 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TallyKey, TallyRow } from '../../../core/features/log-store.ts'
 import { LogTally } from '../../../core/telemetry/log-tally.ts'
+import { TallyStore } from '../../../plugins/log-database/files/tally.ts'
 import type { TallyQuery } from '../../../plugins/log-database/protocol.ts'
-import { TallyStore } from '../../../plugins/log-database/tally.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 
 const AT = Date.UTC(2026, 10, 22, 9, 30)

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 import type { Statement } from 'better-sqlite3'
-import { folded, textTerms } from './log-terms.ts'
+import { folded, textTerms } from '../log-terms.ts'
 
 /** Ids of one segment that have a term of their own; each search looks through all of them. */
 const MOST_IDS = 2_048

@@ -1,7 +1,7 @@
 import { chmodSync, statSync } from 'node:fs'
 import Database, { type Statement } from 'better-sqlite3'
-import type { HistoryOptions } from './protocol.ts'
-import type { RecordIndex, TermExpression } from './record-terms.ts'
+import type { HistoryOptions } from '../protocol.ts'
+import type { RecordIndex, TermExpression } from '../record-terms.ts'
 import { SegmentIds } from './segment-ids.ts'
 
 /** One record on its way into a segment. */

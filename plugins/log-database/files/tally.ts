@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Counted, RecordCount, TallyRow } from 'patchbay/features'
 import { CALL_OUTCOMES, severityOf } from 'patchbay/log-kit'
-import type { TallyQuery } from './protocol.ts'
+import type { TallyQuery } from '../protocol.ts'
 import { type Level, RollupFile } from './rollup-file.ts'
 
 const HOUR_MS = 3_600_000

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import type { DurationRow, Measure, Measured, SeriesKind } from 'patchbay/features'
 import { Histogram } from 'patchbay/log-kit'
-import type { DurationQuery } from './protocol.ts'
+import type { DurationQuery } from '../protocol.ts'
 import { type Level, RollupFile } from './rollup-file.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { HistoryOptions } from '../protocol.ts'
 import { assertRoom } from './disk.ts'
-import type { HistoryOptions } from './protocol.ts'
 import { openOrPutAside } from './put-aside.ts'
 import { type Row, Segment } from './segment.ts'
 
