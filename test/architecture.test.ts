@@ -185,7 +185,7 @@ const FEATURE_WORDS: Readonly<
   history: {
     own: ['core/hub/bundled.ts'],
     general: /event-?histor(?:y|ies)|HistoryLimits|#histories|its history and its own sign-in/gi,
-    left: 23,
+    left: 7,
   },
   // The answer at the paths of OAuth while no plugin has them. Left are the names of the fields of sign-in where an entry of a
   // file is read, and what stays behind when servers of other programs are imported.
