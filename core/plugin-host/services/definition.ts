@@ -29,6 +29,7 @@ export function checkDefinition(definition: Definition, isBundled = false): void
   wanted('systemSettings', definition.systemSettings ?? [], isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
   wantedOfServers(definition, isBundled)
   wantedOfMonitoring(definition, isBundled)
+  wanted('commands', Object.keys(definition.commands ?? {}), isBundled ? /^[a-z][a-z-]{0,31}$/ : /^(?!)/)
   wanted('events', Object.keys(events), new RegExp(`^${word}\\.[a-z0-9_]{1,64}$`))
   wanted('variables', Object.keys(definition.variables ?? {}), new RegExp(`^${word.toUpperCase()}_[A-Z0-9_]{1,64}$`))
   checkWords(definition.words)
@@ -40,6 +41,8 @@ export function checkDefinition(definition: Definition, isBundled = false): void
 /** Members of servers are known while their plugin does not run, as bundled plugins are alone. */
 function wantedOfServers({ programs = {}, serverFields = {} }: Definition, isBundled: boolean): void {
   wanted('programs', Object.keys(programs), isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
+  const folders = Object.values(programs).map(({ folder }) => folder)
+  wanted('programs', folders, /^[a-z][a-z0-9-]{0,63}$/)
   wanted('serverFields', Object.keys(serverFields), isBundled ? /^[a-z][a-z0-9-]{0,63}$/ : /^(?!)/)
 }
 
