@@ -83,10 +83,10 @@ export class Killed {
 
   waiting(amount: number, who = this.bob): Promise<{ readonly id: string }> {
     const isAsked = (one: { arguments?: { amount: number } }) => one.arguments?.amount === amount
-    return until(
-      async () => (await who.ok('GET', '/api/approvals?state=pending')).items.find(isAsked),
-      { what: `the request about ${amount}`, intervalMs: 30 },
-    )
+    return until(async () => (await who.ok('GET', '/api/approvals?state=pending')).items.find(isAsked), {
+      what: `the request about ${amount}`,
+      intervalMs: 30,
+    })
   }
 
   async modern(tool: 'pay_owner' | 'pay_caller', capabilities: object) {
@@ -122,7 +122,10 @@ export class Killed {
     const isOfIt = (one: { detail?: { approval?: string } }) => one.detail?.approval === id
     const read = async () => {
       const { items } = await this.admin.ok('GET', '/api/admin/audit?limit=200')
-      return items.filter(isOfIt).map(({ action }: { action: string }) => action).reverse()
+      return items
+        .filter(isOfIt)
+        .map(({ action }: { action: string }) => action)
+        .reverse()
     }
     return until(async () => (await read()).length >= count && read(), { what: `${count} records about ${id}` })
   }
@@ -177,7 +180,12 @@ export async function meetAKill(killed: Killed): Promise<void> {
   // What waited is over, and says why.
   for (const id of [idOfLink, idOfHeld]) {
     const ended = await killed.bob.ok('GET', `/api/approvals/${id}`)
-    expect([ended.state, ended.reason, ended.arguments, ended.mayDecide]).toEqual(['expired', 'restart', undefined, false])
+    expect([ended.state, ended.reason, ended.arguments, ended.mayDecide]).toEqual([
+      'expired',
+      'restart',
+      undefined,
+      false,
+    ])
     const late = await killed.bob.request('POST', `/api/approvals/${id}`, { decision: 'approve' })
     expect([late.status, late.json.code]).toEqual([409, 'approval_decided'])
     expect(await killed.trail(id, 2)).toEqual(['approvals.ask', 'approvals.restart'])

@@ -25,13 +25,9 @@ export function startPayments(): Payments {
       const reply = (result: unknown, headers = {}) => Response.json({ jsonrpc: '2.0', id, result }, { headers })
       if (method === 'initialize') {
         const about = { capabilities: { tools: {} }, serverInfo: { name: 'payments', version: '1' } }
-        return reply(
-          { protocolVersion: params.protocolVersion, ...about },
-          { 'mcp-session-id': crypto.randomUUID() },
-        )
+        return reply({ protocolVersion: params.protocolVersion, ...about }, { 'mcp-session-id': crypto.randomUUID() })
       }
-      if (method === 'tools/list')
-        return reply({ tools: ['pay_owner', 'pay_caller'].map(name => ({ name, ...PAY })) })
+      if (method === 'tools/list') return reply({ tools: ['pay_owner', 'pay_caller'].map(name => ({ name, ...PAY })) })
       if (method !== 'tools/call') {
         if (method === 'ping') return reply({})
         return Response.json({ jsonrpc: '2.0', id, error: { code: -32601, message: `No ${method}` } })
