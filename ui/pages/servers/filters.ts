@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
-import { stateOf } from '../../components/status.ts'
+import { stateOf } from '../../components/servers/status.ts'
 import { allTags } from '../../components/tags.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'

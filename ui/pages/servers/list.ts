@@ -1,6 +1,6 @@
 import { refOf } from '../../api/servers.ts'
 import type { ServerRecord } from '../../api/types.ts'
-import { isResting } from '../../components/status.ts'
+import { isResting } from '../../components/servers/status.ts'
 import { hasTag } from '../../components/tags.ts'
 import { problemText } from '../../text/problem.ts'
 

@@ -1,9 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit'
-import type { ServerRecord, ServerStatus } from '../api/types.ts'
-import { formatSpan } from '../text/format.ts'
-import { icon } from '../text/icon.ts'
-import { problemText } from '../text/problem.ts'
-import { t } from '../text/t.ts'
+import type { ServerRecord, ServerStatus } from '../../api/types.ts'
+import { formatSpan } from '../../text/format.ts'
+import { icon } from '../../text/icon.ts'
+import { problemText } from '../../text/problem.ts'
+import { t } from '../../text/t.ts'
 
 /** Look of a state: calm, in progress, failed, or stopped on purpose. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'rest'
