@@ -137,7 +137,7 @@ class PbPageKeys extends PbPage {
         },
         cell: ({ expiresAt }) =>
           expiresAt === undefined
-            ? t('never')
+            ? t('no expiry')
             : html`<span title=${formatDateTime(expiresAt)}>${formatDate(expiresAt)}</span>`,
       },
       {

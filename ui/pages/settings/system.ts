@@ -130,7 +130,7 @@ export class PbSystemSettings extends PbElement {
     return html`<div class="setrow"><div><p class="med s" id="label-${key}">${settingLabel(key)}</p><p class="xs q">${mistake ? html`<span class="st-bad">${fieldText(mistake)}</span>` : hint(source)}</p></div>
       <div class="setv">${this.#field(key, key in this.changes ? this.changes[key] : value, source)}</div><div class="row wrap sets">${sourceTag(source)}${source.pending || key in this.changes ? html`<span class="tag warn">${icon('rotate-cw')}${t('Needs a restart')}</span>` : nothing}${
         source.source === 'store' && !source.locked
-          ? html`<button type="button" class="btn ghost sm" @click=${() => this.#set({ ...this.changes, [key]: null })}>${t('Reset')}</button>`
+          ? html`<button type="button" class="btn ghost sm" @click=${() => this.#set({ ...this.changes, [key]: null })}>${t('Restore default')}</button>`
           : nothing
       }</div></div>`
   }
