@@ -58,7 +58,7 @@ const EXAMPLES = {
   stopped: { state: 'offline', reason: { code: 'stopped', message: '' } },
 } as const
 const example = (condition: Condition) =>
-  stateOf({ ...EXAMPLES[condition], since: '', counts: { tools: 0, prompts: 0, resources: 0 } })
+  stateOf({ status: { ...EXAMPLES[condition], since: '', counts: { tools: 0, prompts: 0, resources: 0 } } })
 const iconOf = (condition: Condition): string => example(condition).icon
 /** The word of a condition, as in the column of states. */
 export const wordOf = (condition: Condition): string => example(condition).word

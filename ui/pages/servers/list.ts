@@ -79,6 +79,6 @@ export function countConditions(servers: readonly ServerRecord[]): Readonly<Reco
 export function lastError(server: ServerRecord): string | undefined {
   if (server.problem) return problemText(server.problem)
   const { reason, state } = server.status
-  if (!reason || state === 'online' || isResting(server.status)) return undefined
+  if (!reason || state === 'online' || isResting(server.status) || reason.ofOwner) return undefined
   return problemText(reason).replace(/\s+/g, ' ')
 }

@@ -65,4 +65,12 @@ export const sharing: Readonly<Record<string, string>> = {
   'Open its access': '打开其访问设置',
   'Share {server} with them': '与他们共享 {server}',
   '{server} is shared with them, too': '{server} 也已与他们共享',
+  'It works for you with your own sign-in. {owner} has not signed in, so it is offline for {owner} alone.':
+    '您使用自己的登录即可使用它。{owner} 尚未登录，因此它仅对 {owner} 离线。',
+  'It wants each of its users to sign in.': '它要求每位用户各自登录。',
+  'Your calls carry your own account there. Until you have signed in, it lists no tools for you.':
+    '您的调用使用您自己在那里的账号。在您登录之前，它不会为您列出工具。',
+  'Works for you': '您可以使用',
+  'Sign-in needed': '需要登录',
+  'with your own sign-in': '使用您自己的登录',
 }
