@@ -16,6 +16,7 @@ import { toast } from '../../components/layers/toast.ts'
 import { PbPage, tabs } from '../../components/page.ts'
 import { signInLink, signInNote } from '../../components/servers/sign-in.ts'
 import { attemptText, isResting, serverState } from '../../components/servers/status.ts'
+import { lostThing } from '../../components/sharing/lost.ts'
 import { sharedNote } from '../../components/sharing/shared-note.ts'
 import { errorText, show, skeleton } from '../../components/states.ts'
 import { formatSpan } from '../../text/format.ts'
@@ -48,6 +49,8 @@ class PbPageServer extends PbPage {
   declare busy: ServerVerb | undefined
   declare now: number
   #timer: ReturnType<typeof setInterval> | undefined
+  /** The server as it was last shown, for the text when it is lost. */
+  #seen: { readonly name: string; readonly owner: string; readonly ref: string | undefined } | undefined
   readonly #server = new Resource<ServerRecord>(this, {
     key: () => this.params.ref,
     read: signal => api.get<ServerRecord>(serverPath(this.params.ref ?? ''), { signal }),
@@ -127,10 +130,13 @@ class PbPageServer extends PbPage {
   }
 
   override content(): unknown {
-    return show(
-      this.#server,
-      server => this.#whole(server),
-      () => skeleton(8),
+    const { ref } = this.params
+    const { data, error } = this.#server
+    if (data) this.#seen = { name: data.name, owner: data.owner, ref }
+    const seen = this.#seen?.ref === ref ? this.#seen : undefined
+    const loading = (): unknown => skeleton(8)
+    return (
+      lostThing('server', data ? undefined : error, seen) ?? show(this.#server, server => this.#whole(server), loading)
     )
   }
 

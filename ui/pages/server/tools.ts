@@ -80,7 +80,7 @@ export class PbServerTools extends PbElement {
     const wanted = this.query.get('tool')
     const chosen = items.find(({ name }) => name === wanted) ?? shown[0] ?? items[0]
     return html`${isLive || readAt === null ? nothing : html`<div class="callout">${icon('history')}<p>${t('The server is not online. These tools are from its last known list, read')} <pb-time .at=${readAt}></pb-time>.</p></div>`}
-      <div class="try">${this.#list(items, shown, chosen)}<div class="stack trymain">${chosen ? html`${this.#changed(chosen)}<pb-try-tool .server=${this.server} .groups=${this.groups} .tool=${chosen}></pb-try-tool>` : nothing}</div></div>`
+      <div class="try">${this.#list(items, shown, chosen)}<div class="stack trymain">${chosen ? html`${this.#changed(chosen)}<pb-try-tool .target=${{ kind: 'server', ...this.server }} .groups=${this.groups} .tool=${chosen}></pb-try-tool>` : nothing}</div></div>`
   }
 
   #fits(tool: ToolRecord): boolean {

@@ -73,4 +73,19 @@ export const sharing: Readonly<Record<string, string>> = {
   'Works for you': '您可以使用',
   'Sign-in needed': '需要登录',
   'with your own sign-in': '使用您自己的登录',
+  'You have no such server': '您没有这个服务器',
+  'You have no such group': '您没有这个分组',
+  'It was deleted or renamed, or it is not shared with you. Ask the person who gave you its address.':
+    '它已被删除、改名，或未与您共享。请询问给您此地址的人。',
+  '{name} is gone': '{name} 已不存在',
+  'It was deleted or renamed, or it has another owner now.': '它已被删除、改名，或已转交他人。',
+  '{name} is not shared with you any more': '{name} 已不再与您共享',
+  '{owner} has ended the share or deleted it. Your clients have lost its tools, and their calls are refused. Ask {owner} if you still need it.':
+    '{owner} 已结束共享或将其删除。您的客户端已失去其工具，调用会被拒绝。如仍需要，请联系 {owner}。',
+  'To the servers': '前往服务器列表',
+  'To the groups': '前往分组列表',
+  'It has no tools for you now': '目前没有可供您使用的工具',
+  'Its servers are not online yet, or belong to people who do not share them with you. Tools appear here at once.':
+    '其服务器尚未上线，或属于未与您共享的人。工具可用后会立即显示在此处。',
+  View: '视图',
 }
