@@ -10,6 +10,19 @@ export async function memberIds(db: Reader, teamId: string): Promise<readonly st
   return rows.map(row => row.user_id)
 }
 
+/** The ids of the members whose accounts are enabled, by their names. */
+export async function enabledIds(db: Reader, teamId: string): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('team_member')
+    .innerJoin('user', 'user.id', 'team_member.user_id')
+    .select('user.id')
+    .where('team_id', '=', teamId)
+    .where('user.disabled', '=', 0)
+    .orderBy('user.name_key')
+    .execute()
+  return rows.map(row => row.id)
+}
+
 /** Writes who joined and who left a team; after the commit that holds, and is announced. */
 export async function changeMembers(
   deps: Pick<RegistryDeps, 'shares' | 'bus'>,
