@@ -182,18 +182,18 @@ const FEATURE_WORDS: Readonly<
 > = {
   // The list of bundled plugins names each.
   market: { own: ['core/hub/bundled.ts'], general: /(?!)/g, left: 18 },
-  // Files that come with the hub, certificates of an authority, a document without references to others, and Ruby's program. Left
-  // are the command that sends one, and the folder of unpacked programs in the data folder.
+  // Files that come with the hub, certificates of an authority, a document without references to others, and Ruby's program. The
+  // commands of bundled plugins are a list of their own, which loads no plugin.
   bundle: {
-    own: ['core/hub/bundled.ts', 'core/store/migrate.ts'],
+    own: ['core/hub/bundled.ts', 'core/hub/bundled-commands.ts', 'core/store/migrate.ts'],
     general: /bundled|[_-]ca[_-]bundle|ca[_-]bundle|bundle the document|\|bundle\|/gi,
-    left: 8,
+    left: 0,
   },
   // Events that the live stream repeats, and what programs keep of their users.
   history: {
     own: ['core/hub/bundled.ts'],
     general: /event-?histor(?:y|ies)|HistoryLimits|#histories|its history and its own sign-in/gi,
-    left: 23,
+    left: 7,
   },
   // The answer at the paths of OAuth while no plugin has them. Left are the names of the fields of sign-in where an entry of a
   // file is read, and what stays behind when servers of other programs are imported.
