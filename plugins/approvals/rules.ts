@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
 import type { GatedCall } from 'patchbay/features'
-import { canonical, valueAt } from 'patchbay/plugin-kit'
+import { canonical, nameKey, valueAt } from 'patchbay/plugin-kit'
 import { matches } from './glob.ts'
 import type { Policy, Rule } from './rule-schema.ts'
 
@@ -79,12 +79,8 @@ function fits(wanted: When, { tool, tags, arguments: given, actor, client }: Gat
 
 /** Letter case does not count in tags. */
 function hasTag(wanted: readonly string[], present: readonly string[]): boolean {
-  const known = new Set(present.map(folded))
-  return wanted.some(tag => known.has(folded(tag)))
-}
-
-function folded(tag: string): string {
-  return tag.normalize('NFKC').toLowerCase()
+  const known = new Set(present.map(nameKey))
+  return wanted.some(tag => known.has(nameKey(tag)))
 }
 
 /** Annotations that are missing have the defaults of MCP. */

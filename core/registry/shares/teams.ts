@@ -12,7 +12,7 @@ import { byText } from '../access.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import type { NewTeam, TeamChange, TeamRecord, TeamRegistry, TeamSource, TeamsSet } from '../shares-api.ts'
 import { emitTeamChange } from './share-events.ts'
-import { changeMembers, enabledIds, memberIds, sharedThings } from './team-members.ts'
+import { changeMembers, enabledIds, memberIds, sharedThings, teamSize } from './team-members.ts'
 import { endSources, isOfSource, setTeamsOf, sourceOf } from './team-sources.ts'
 
 /** Teams in the store. */
@@ -119,17 +119,17 @@ export class Teams implements TeamRegistry {
 
   async #record(db: Reader, actor: Actor, row: TeamTable): Promise<TeamRecord> {
     const { id, name, created_at: createdAt } = row
+    const source = sourceOf(row)
+    const isInside = isAdmin(actor) || (actor.kind === 'user' && this.#deps.shares.isMember(id, actor.userId))
+    if (!isInside) return { id, name, size: await teamSize(db, id), createdAt }
     const users = await db
       .selectFrom('team_member')
       .innerJoin('user', 'user.id', 'team_member.user_id')
-      .select(['user.id', 'user.name', 'user.number'])
+      .select(['user.name', 'user.number'])
       .where('team_id', '=', id)
       .execute()
-    const isInside = actor.kind === 'user' && users.some(user => user.id === actor.userId)
     const members = users.map(user => user.name ?? `#${user.number}`).sort(byText)
-    const source = sourceOf(row)
-    const inner = { members, ...(source ? { source } : {}) }
-    return { id, name, size: users.length, ...(isAdmin(actor) || isInside ? inner : {}), createdAt }
+    return { id, name, size: members.length, members, ...(source ? { source } : {}), createdAt }
   }
 
   async #write<T>(name: string, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
