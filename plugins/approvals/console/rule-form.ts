@@ -171,7 +171,7 @@ export class PbApprovalRuleForm extends PbElement {
     const isTeam = who.startsWith('team:')
     const owner = this.subject.kind === 'group' ? t('The owner of the group') : t('The owner of the server')
     const way = (one: Way, word: string, hint: string) =>
-      html`<label class="chk"><input type="checkbox" .checked=${by.includes(one)} @change=${(event: Event) => this.#setWay(one, (event.target as HTMLInputElement).checked)}><span>${word}<span class="cellsub">${hint}</span></span></label>`
+      html`<label class="chk"><input type="checkbox" .checked=${by.includes(one)} @change=${(event: Event) => this.#setWay(one, (event.target as HTMLInputElement).checked)}><span>${word}<span class="cellsub wrapx">${hint}</span></span></label>`
     const wrongBy = this.#wrong('/by')
     return html`${this.#radios('who', t('Who decides'), isTeam ? 'team' : who, [
       ['owner', owner, t('Administrators may decide too.')],
@@ -188,14 +188,16 @@ export class PbApprovalRuleForm extends PbElement {
     const chosen = this.draft.who.slice('team:'.length)
     const teams = this.#teams.data ?? []
     // A team of a stored rule may be gone.
-    const names = chosen === '' || teams.includes(chosen) ? teams : [chosen, ...teams]
+    const isChosen = (name: string): boolean => name.toLowerCase() === chosen.toLowerCase()
+    const names = chosen === '' || teams.some(isChosen) ? teams : [chosen, ...teams]
     const wrong = this.#wrong('/who')
+    const problem = wrong && html`${icon('circle-alert')}${chosen === '' ? t('Choose a team') : fieldText(wrong)}`
     const hint =
       this.#teams.data?.length === 0
         ? t('There are no teams. Administrators create them.')
         : t('Without the team, or without another member than the caller, the call is denied.')
-    return html`<div class="field"><label for="approval-team">${t('Team')}</label><select id="approval-team" class="in ${wrong ? 'err' : ''}" aria-describedby="approval-team-h" aria-invalid=${wrong ? 'true' : nothing} @change=${(event: Event) => this.#set({ who: `team:${entered(event)}` })}>${chosen === '' ? html`<option value="" selected>${t('Choose a team')}</option>` : nothing}${names.map(name => html`<option value=${name} ?selected=${name === chosen}>${name}</option>`)}</select>
-      ${hintLine('approval-team-h', wrong, hint)}</div>`
+    return html`<div class="field"><label for="approval-team">${t('Team')}</label><select id="approval-team" class="in ${wrong ? 'err' : ''}" aria-describedby="approval-team-h" aria-invalid=${wrong ? 'true' : nothing} @change=${(event: Event) => this.#set({ who: `team:${entered(event)}` })}>${chosen === '' ? html`<option value="" selected>${t('Choose a team')}</option>` : nothing}${names.map(name => html`<option value=${name} ?selected=${isChosen(name)}>${name}</option>`)}</select>
+      <p class="hint ${wrong ? 'bad' : ''}" id="approval-team-h">${problem ?? hint}</p></div>`
   }
 
   #duration(name: 'timeout' | 'remember', label: string, value: string, hint: string): unknown {
@@ -213,7 +215,7 @@ export class PbApprovalRuleForm extends PbElement {
   ): unknown {
     return html`<fieldset class="field"><legend class="lbl">${legend}</legend>${choices.map(
       ([value, word, hint]) =>
-        html`<label class="chk"><input type="radio" name=${name} value=${value} .checked=${value === chosen} @change=${() => this.#set({ [name]: value === 'team' ? 'team:' : value })}><span>${word}<span class="cellsub">${hint}</span></span></label>`,
+        html`<label class="chk"><input type="radio" name=${name} value=${value} .checked=${value === chosen} @change=${() => this.#set({ [name]: value === 'team' ? 'team:' : value })}><span>${word}<span class="cellsub wrapx">${hint}</span></span></label>`,
     )}</fieldset>`
   }
 
