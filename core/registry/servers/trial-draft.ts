@@ -30,7 +30,7 @@ export async function trialDraft(
   const chosen = await read(store, db => chooseOwner(db, actor, draft.owner, row && rowOwner(row)))
   const author = await authorOf(deps, actor, row)
   if (row) {
-    refuseColleague(author, row, draft, changedFields(serverRecord(row), draft.settings))
+    refuseColleague(deps, author, row, draft, changedFields(serverRecord(row), draft.settings))
     await refuseHostedMove(deps, author, row, draft.settings)
   }
   const { cap } = heldByAuthor(author, chosen, row ? heldRights(row) : NO_LIMITS)
