@@ -162,6 +162,22 @@ describe('an edit by a colleague', () => {
   })
 })
 
+test('a colleague renames nothing: the name is an address, and another one could be that of something else of the owner', async () => {
+  await bob.ok('POST', '/api/servers', { name: 'ours', url: upstream.url, enabled: false })
+  await bob.ok('POST', '/api/groups', { name: 'shelf', members: [] })
+  for (const thing of ['servers/ours', 'groups/shelf'])
+    await bob.ok('PUT', `/api/${thing}/shares/user:carl`, { role: 'change' })
+  const rename = async (thing: string, name: string) => {
+    const { status, json } = await carl.request('PATCH', `/api/${thing}`, { name })
+    return [status, json.code, json.role]
+  }
+  // Names of private things of the owner are answered as free ones.
+  for (const thing of ['servers/bob~ours', 'groups/bob~shelf'])
+    for (const name of ['inner', 'box', 'free']) expect(await rename(thing, name)).toEqual([403, 'not_owner', 'change'])
+  for (const thing of ['servers/bob~ours', 'groups/bob~shelf'])
+    expect((await rename(thing, thing.endsWith('ours') ? 'ours' : 'shelf'))[0]).toBe(200)
+})
+
 describe('the live stream', () => {
   /** The events about the server west that each reader gets, until a later one of its own. */
   const eventsOf = async (readers: Readonly<Record<string, Client>>, act: () => Promise<unknown>) => {

@@ -19,8 +19,8 @@ import { type Draft, leadsElsewhere } from './server-draft.ts'
 const NO_CONFIGURATION: ReadonlySet<string> = new Set([
   ...['session', 'era', 'start', 'idleTimeout', 'isolate', 'healthCheck'],
 ])
-/** Fields of which the owner alone decides. */
-const OF_THE_OWNER: readonly string[] = ['visibility', 'owner', 'credentials']
+/** Fields of which the owner alone decides. By its name a server has its addresses: another one could be that of something else. */
+const OF_THE_OWNER: readonly string[] = ['name', 'visibility', 'owner', 'credentials']
 
 /**
  * Throws `owner_rights_needed` when a colleague would move a server to another host while its owner has keys of hosted platforms:
