@@ -7,7 +7,7 @@ import { CheckQueue, type CheckThread } from './check/queue.ts'
 import { inspect } from './check/spots.ts'
 import { ERRORS } from './errors.ts'
 import type { Findings } from './findings.ts'
-import { checkedRule, fits, type Rule } from './rules.ts'
+import { checkedRule, fits, isTagged, type Rule } from './rules.ts'
 import type { Place } from './types.ts'
 import { type WebhookAnswer, Webhooks } from './webhook.ts'
 
@@ -57,10 +57,13 @@ export class Guards implements ContentFilter {
   open(request: FilteredRequest): OpenFilter | undefined {
     const places = this.#places.of(request.server.id, request.group?.id)
     if (places.length === 0) return undefined
+    const { server, group } = request
     const tool = request.method === 'tools/call' ? request.item : undefined
+    const present = [...(group?.tags ?? []), ...(server.tags ?? [])]
     const applied = places
       .flatMap(place => this.#rulesOf(place))
       .filter(({ rule: { tools } }) => tools === undefined || tool === undefined || fits(tool, tools))
+      .filter(({ rule: { tags } }) => isTagged(tags, present))
     return applied.length === 0 ? undefined : new GuardedRequest(this.parts, request, applied)
   }
 
@@ -71,6 +74,7 @@ export class Guards implements ContentFilter {
     const rules = places
       .flatMap(place => this.#rulesOf(place))
       .filter(({ rule, compiled }) => compiled && rule.on !== 'arguments' && rule.then !== 'observe')
+      .filter(({ rule: { tags } }) => isTagged(tags, server.tags ?? []))
     if (rules.length === 0) return text
     if (!isShort(text.length, rules)) return UNCHECKED
     const masking = rules.flatMap(({ compiled }) => (compiled ? [{ ...compiled, then: 'mask' as const }] : []))

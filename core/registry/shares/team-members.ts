@@ -11,6 +11,19 @@ export async function memberIds(db: Reader, teamId: string): Promise<readonly st
   return rows.map(row => row.user_id)
 }
 
+/** The ids of the members whose accounts are enabled, by their names. */
+export async function enabledIds(db: Reader, teamId: string): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('team_member')
+    .innerJoin('user', 'user.id', 'team_member.user_id')
+    .select('user.id')
+    .where('team_id', '=', teamId)
+    .where('user.disabled', '=', 0)
+    .orderBy('user.name_key')
+    .execute()
+  return rows.map(row => row.id)
+}
+
 /** The number of members of a team. */
 export async function teamSize(db: Reader, teamId: string): Promise<number> {
   const count = await db

@@ -12,7 +12,7 @@ import { byText } from '../access.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import type { NewTeam, TeamChange, TeamRecord, TeamRegistry, TeamSource, TeamsSet } from '../shares-api.ts'
 import { emitTeamChange } from './share-events.ts'
-import { changeMembers, memberIds, sharedThings, teamSize } from './team-members.ts'
+import { changeMembers, enabledIds, memberIds, sharedThings, teamSize } from './team-members.ts'
 import { endSources, isOfSource, setTeamsOf, sourceOf } from './team-sources.ts'
 
 /** Teams in the store. */
@@ -72,6 +72,19 @@ export class Teams implements TeamRegistry {
       if (change.members) await this.#setMembers(trx, after, row, change.members)
       return this.#record(trx, actor, await teamById(trx, row.id))
     })
+  }
+
+  async named(name: string): Promise<Pick<TeamRecord, 'id' | 'name'> | undefined> {
+    const found = await read(this.#deps.store, db => findTeam(db, name))
+    return found && { id: found.id, name: found.name }
+  }
+
+  membersOf(teamId: string): Promise<readonly string[]> {
+    return read(this.#deps.store, db => enabledIds(db, teamId))
+  }
+
+  of(userId: string): readonly string[] {
+    return this.#deps.shares.teamsOf(userId)
   }
 
   setOf(userId: string, provider: string, groups: readonly string[]): Promise<TeamsSet> {
@@ -149,8 +162,12 @@ function checkedName(input: string) {
   return checked
 }
 
+function findTeam(db: Reader, name: string): Promise<TeamTable | undefined> {
+  return db.selectFrom('team').selectAll().where('name_key', '=', nameKey(name)).executeTakeFirst()
+}
+
 async function teamRow(db: Reader, name: string): Promise<TeamTable> {
-  const row = await db.selectFrom('team').selectAll().where('name_key', '=', nameKey(name)).executeTakeFirst()
+  const row = await findTeam(db, name)
   if (row) return row
   throw new HubError('team_not_found', `There is no team ${quoteName(name)}`)
 }
