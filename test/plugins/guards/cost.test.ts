@@ -66,7 +66,7 @@ test('hostile patterns, beside the rules of another owner', async () => {
   const during = await healthDuring(hub, async () => {
     let isOver = false
     const hostile = Promise.all(
-      [60_000, 60_000, MB].map(bytes => callText(client, 'long', { bytes, fill: 'ooooo', text: SECRET })),
+      [60_000, 60_000, MB].map(bytes => callText(client, 'long', { bytes, fill: 'ooooo', text: SECRET }).catch(String)),
     ).finally(() => {
       isOver = true
     })
@@ -76,7 +76,7 @@ test('hostile patterns, beside the rules of another owner', async () => {
       waits.push(performance.now() - startedMs)
     }
     // The long one may take longer than a check has: then its call alone is refused.
-    for (const text of await hostile) expect(text).toMatch(/\[masked:stripe_key\]$|^overloaded/)
+    for (const text of await hostile) expect(text).toMatch(/\[masked:stripe_key\]$|overloaded/)
   })
   waits.sort((a, b) => a - b)
   const p99 = waits[Math.floor(waits.length * 0.99)] ?? 0
