@@ -25,7 +25,7 @@ export async function previewRule(
   const { rule, condition } = parseRuleBody(whole, query => facts.unavailable(query))
   const active: EvaluatedRule = { owner: { id: actor.userId, name: actor.name, role: actor.role }, rule, condition }
   const servers = await facts.readServers()
-  const why = whyNoPast(active) ?? (records ? undefined : 'This hub stores no history')
+  const why = whyNoPast(active) ?? (records ? undefined : 'This hub stores no log records')
   const past = why === undefined && records ? await pastOfRule(active, servers, records) : undefined
   const text = conditionText(condition)
   if (past) {

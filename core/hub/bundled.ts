@@ -89,6 +89,19 @@ export const LIVE_SETTINGS: ReadonlySet<string> = new Set(
   bundledPlugins.filter(plugin => plugin !== logDatabase).flatMap(({ systemSettings = [] }) => systemSettings),
 )
 
+/** What the definitions of bundled plugins say about monitoring, whether the plugins run or not. */
+export const MONITORED = {
+  healthChecks: merged(({ healthChecks }) => healthChecks),
+  metrics: merged(({ metrics }) => metrics),
+  logComponents: bundledPlugins.flatMap(({ logComponents = [] }) => logComponents),
+}
+
+function merged<T>(
+  part: (definition: PluginDefinition<unknown>) => Readonly<Record<string, T>> | undefined,
+): Readonly<Record<string, T>> {
+  return Object.assign({}, ...bundledPlugins.map(part))
+}
+
 /** Top-level sections of the settings file that stand for blocks of plugins. They hold no records. */
 export const PLUGIN_SECTIONS: readonly FileSection[] = [
   ...new Set(bundledPlugins.flatMap(({ section }) => section?.name ?? [])),

@@ -20,6 +20,8 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'programSource',
   'serverFields',
   'limitUse',
+  'healthCheck',
+  'metric',
   'builtPage',
   'notificationChannel',
   'logStore',

@@ -32,6 +32,8 @@ const HUB_POINTS = {
   programSource: true,
   serverFields: true,
   limitUse: true,
+  healthCheck: true,
+  metric: true,
 } satisfies Partial<Record<keyof ExtensionPoints, true>>
 
 /** Everything that plugins contribute, by point. Contributions to a point whose owner does not run wait until it does. */

@@ -1,6 +1,7 @@
 import { definePlugin, type PluginContext } from 'patchbay/contract'
 import type { LogStore } from 'patchbay/features'
 import { ERRORS, logError } from './errors.ts'
+import { HEALTH_CHECKS, METRICS } from './monitoring.ts'
 import type { HistoryAnswer, HistoryMessage } from './protocol.ts'
 import { addActivityRoute } from './routes/activity.ts'
 import { addAggregationRoutes } from './routes/aggregations.ts'
@@ -22,6 +23,9 @@ export default definePlugin({
   },
   errors: ERRORS,
   words,
+  healthChecks: HEALTH_CHECKS,
+  metrics: METRICS,
+  logComponents: ['history'],
   systemSettings: SETTINGS,
   async setup(context) {
     const options = historyOptions(await context.systemSettings(), await context.folder())
@@ -30,8 +34,11 @@ export default definePlugin({
       return undefined
     }
     const openThread = () => context.thread<HistoryMessage, HistoryAnswer>(new URL('./thread.ts', import.meta.url).href)
-    const { store, end } = openHistory(options, context.log, openThread)
+    const { store, state, bytes, behind, end } = openHistory(options, context.log, openThread)
     offer(context, store)
+    context.contribute('healthCheck', 'history', { state })
+    context.contribute('metric', 'history_bytes', { numbers: bytes })
+    context.contribute('metric', 'history_behind_records', { numbers: behind })
     return end
   },
 })

@@ -24,11 +24,22 @@ declare module '../../contract/plugin.ts' {
     /** A top-level section of the settings file, and those of its members that stand for the block's. */
     readonly section?: Readonly<{ name: string; members: readonly string[] }>
     /**
-     * Members of configurations of processes that name programs which it stores, each with its JSON Schema; a contribution
-     * `programSource` of that id has the files. Such servers run inside the sandbox alone.
+     * Members of configurations of processes that name programs which it stores; a contribution `programSource` of that id has the
+     * files. Such servers run inside the sandbox alone.
      */
-    readonly programs?: Readonly<Record<string, JsonObject>>
+    readonly programs?: Readonly<Record<string, ProgramKind>>
   }
+}
+
+/** Programs of one kind. */
+export interface ProgramKind {
+  /** JSON Schema of the member that names one. */
+  readonly schema: JsonObject
+  /**
+   * A folder in the data folder, for this kind alone, where the hub unpacks them for the sandbox: lower-case letters, digits and
+   * dashes.
+   */
+  readonly folder: string
 }
 
 /** A thread for long work, of a module whose default export answers: `export default (message) => answer`. What crosses is cloned. */

@@ -28,6 +28,8 @@ export function checkDefinition(definition: Definition, isBundled = false): void
   wanted('unavailable', definition.unavailable ? [definition.unavailable.code] : [], isBundled ? /./ : /^(?!)/)
   wanted('systemSettings', definition.systemSettings ?? [], isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
   wantedOfServers(definition, isBundled)
+  wantedOfMonitoring(definition, isBundled)
+  wanted('commands', Object.keys(definition.commands ?? {}), isBundled ? /^[a-z][a-z-]{0,31}$/ : /^(?!)/)
   wanted('events', Object.keys(events), new RegExp(`^${word}\\.[a-z0-9_]{1,64}$`))
   wanted('variables', Object.keys(definition.variables ?? {}), new RegExp(`^${word.toUpperCase()}_[A-Z0-9_]{1,64}$`))
   checkWords(definition.words)
@@ -39,7 +41,33 @@ export function checkDefinition(definition: Definition, isBundled = false): void
 /** Members of servers are known while their plugin does not run, as bundled plugins are alone. */
 function wantedOfServers({ programs = {}, serverFields = {} }: Definition, isBundled: boolean): void {
   wanted('programs', Object.keys(programs), isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
+  const folders = Object.values(programs).map(({ folder }) => folder)
+  wanted('programs', folders, /^[a-z][a-z0-9-]{0,63}$/)
   wanted('serverFields', Object.keys(serverFields), isBundled ? /^[a-z][a-z0-9-]{0,63}$/ : /^(?!)/)
+}
+
+/** Answers of the hub are described with them, whether the plugin runs or not. */
+function wantedOfMonitoring(
+  { healthChecks = {}, metrics = {}, logComponents = [] }: Definition,
+  isBundled: boolean,
+): void {
+  const ofBundled = (form: RegExp) => (isBundled ? form : /^(?!)/)
+  wanted('healthChecks', Object.keys(healthChecks), ofBundled(/^[a-z][A-Za-z0-9]{0,63}$/))
+  wanted('metrics', Object.keys(metrics), ofBundled(/^[a-z][a-z0-9_]{0,63}$/))
+  wanted('logComponents', logComponents, ofBundled(/^[a-z][a-z0-9-]{0,63}$/))
+}
+
+/** Throws Error for a contribution whose id the definition must name, and does not. */
+export function requireDeclared(definition: Definition | undefined, point: string, id: string): void {
+  const part = DECLARED[point]
+  if (part === undefined || Object.hasOwn(definition?.[part] ?? {}, id)) return
+  throw new Error(`its contribution "${id}" to "${point}" is not named in "${part}" of its definition`)
+}
+
+/** Points whose contributions are described before the plugin runs, and the member of the definition that does. */
+const DECLARED: Readonly<Record<string, 'healthChecks' | 'metrics' | undefined>> = {
+  healthCheck: 'healthChecks',
+  metric: 'metrics',
 }
 
 function checkErrors(errors: NonNullable<Definition['errors']>): void {

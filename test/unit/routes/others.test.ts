@@ -62,7 +62,7 @@ describe('groups', () => {
 })
 
 describe('health', () => {
-  const fine = { store: 'ok', sinks: 'none', history: 'ok', plugins: 'ok', descriptors: 'ok', sandbox: 'none' } as const
+  const fine = { store: 'ok', sinks: 'none', plugins: 'ok', descriptors: 'ok', sandbox: 'none', ofPlugins: [] } as const
 
   test('tells how long the hub has run, whatever becomes of the clock', async () => {
     const { deps } = new World({ startedAtMs: performance.now() - 5_000 })

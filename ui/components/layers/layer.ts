@@ -1,8 +1,8 @@
 import '@awesome.me/webawesome/dist/components/dialog/dialog.js'
 import '@awesome.me/webawesome/dist/components/drawer/drawer.js'
 import { html, nothing, type TemplateResult } from 'lit'
-import { icon } from '../text/icon.ts'
-import { t } from '../text/t.ts'
+import { icon } from '../../text/icon.ts'
+import { t } from '../../text/t.ts'
 
 /** A layer over the page. */
 export interface LayerOptions {

@@ -1,9 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit'
-import type { ServerRecord, ServerStatus } from '../api/types.ts'
-import { formatSpan } from '../text/format.ts'
-import { icon } from '../text/icon.ts'
-import { problemText } from '../text/problem.ts'
-import { t } from '../text/t.ts'
+import type { ServerRecord, ServerStatus } from '../../api/types.ts'
+import { formatSpan } from '../../text/format.ts'
+import { icon } from '../../text/icon.ts'
+import { problemText } from '../../text/problem.ts'
+import { t } from '../../text/t.ts'
+import { wantsSignIn, worksForReader } from './sign-in.ts'
 
 /** Look of a state: calm, in progress, failed, or stopped on purpose. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'rest'
@@ -14,8 +15,16 @@ const RESTING: ReadonlySet<string> = new Set(['stopped', 'idle', 'owner_disabled
 /** Duration of a start that is not reported, in milliseconds. */
 const SHORT_START_MS = 2_000
 
-/** Icon, word and tone of a server's state. */
-export function stateOf(status: ServerStatus): { readonly tone: Tone; readonly icon: string; readonly word: string } {
+/** Icon, word and tone of a server's state, for this reader. */
+export function stateOf(server: Pick<ServerRecord, 'status' | 'mine'>): {
+  readonly tone: Tone
+  readonly icon: string
+  readonly word: string
+} {
+  const { status } = server
+  if (worksForReader(server)) return { tone: 'ok', icon: 'circle-check', word: t('Works for you') }
+  if (server.mine && wantsSignIn(server) && !isResting(status))
+    return { tone: 'warn', icon: 'key', word: t('Sign-in needed') }
   if (status.state === 'online') return { tone: 'ok', icon: 'circle-check', word: t('Online') }
   if (status.state === 'connecting') return { tone: 'warn', icon: 'loader-circle', word: t('Connecting') }
   if (status.reason?.code === 'idle') return { tone: 'rest', icon: 'moon', word: t('Sleeping') }
@@ -50,11 +59,11 @@ export function mark(tone: Tone, name: string, word: string): TemplateResult {
 
 /** The state of a server as icon and word; the reason, if wanted, below it. */
 export function serverState(
-  server: Pick<ServerRecord, 'status'>,
+  server: Pick<ServerRecord, 'status' | 'mine'>,
   options: { readonly reason?: boolean } = {},
 ): TemplateResult {
   const { status } = server
-  const { tone, icon: name, word } = stateOf(status)
+  const { tone, icon: name, word } = stateOf(server)
   const reason = options.reason
     ? (attemptText(status) ?? (tone === 'bad' && status.reason ? problemText(status.reason) : undefined))
     : undefined

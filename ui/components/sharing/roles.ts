@@ -1,5 +1,5 @@
-import type { ShareRole, ThingRole } from '../api/types.ts'
-import { t } from '../text/t.ts'
+import type { ShareRole, ThingRole } from '../../api/types.ts'
+import { t } from '../../text/t.ts'
 
 /** The word of a role. */
 export function roleWord(role: ShareRole): string {

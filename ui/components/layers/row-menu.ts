@@ -1,5 +1,5 @@
 import { html, LitElement } from 'lit'
-import { icon } from '../text/icon.ts'
+import { icon } from '../../text/icon.ts'
 import { type MenuItem, menu } from './menu.ts'
 
 /**

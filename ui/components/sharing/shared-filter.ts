@@ -1,7 +1,7 @@
 import { html, type TemplateResult } from 'lit'
-import { icon } from '../text/icon.ts'
-import { t } from '../text/t.ts'
-import { emptyState } from './states.ts'
+import { icon } from '../../text/icon.ts'
+import { t } from '../../text/t.ts'
+import { emptyState } from '../states.ts'
 
 /** The filter of a list for what others share with the reader; it is the scope `shared` of the address. */
 export function sharedFilter(scope: string, set: (scope: 'shared' | undefined) => void): TemplateResult {

@@ -1,6 +1,6 @@
-import type { GroupWarning } from '../api/types.ts'
-import { formatNumber } from '../text/format.ts'
-import { t } from '../text/t.ts'
+import type { GroupWarning } from '../../api/types.ts'
+import { formatNumber } from '../../text/format.ts'
+import { t } from '../../text/t.ts'
 
 /** A warning of a group in the language of the page, by its code; a code that is not known here in the hub's own words. */
 export function warningText({ code, message, server = '', tools = [], params = {} }: GroupWarning): string {

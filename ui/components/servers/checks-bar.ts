@@ -1,6 +1,6 @@
 import { html, type TemplateResult } from 'lit'
-import type { HealthCheck } from '../api/servers.ts'
-import { t } from '../text/t.ts'
+import type { HealthCheck } from '../../api/servers.ts'
+import { t } from '../../text/t.ts'
 
 /** Number of checks that the bar shows. */
 const SHOWN = 30

@@ -1,7 +1,7 @@
 import { Signal } from '@lit-labs/signals'
 import { html, nothing } from 'lit'
-import { t } from '../text/t.ts'
-import { PbElement } from './element.ts'
+import { t } from '../../text/t.ts'
+import { PbElement } from '../element.ts'
 import { dialog, hide } from './layer.ts'
 
 /** Content of a confirmation before an action that cannot be undone. */

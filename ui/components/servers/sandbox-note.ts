@@ -1,8 +1,8 @@
 import { html } from 'lit'
-import { hubState } from '../app/hub-state.ts'
-import { session } from '../app/session.ts'
-import { icon } from '../text/icon.ts'
-import { t } from '../text/t.ts'
+import { hubState } from '../../app/hub-state.ts'
+import { session } from '../../app/session.ts'
+import { icon } from '../../text/icon.ts'
+import { t } from '../../text/t.ts'
 
 /** Note about the user that a program will run as, shown before anything is entered. */
 export function sandboxNote(): unknown {

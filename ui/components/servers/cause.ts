@@ -1,4 +1,4 @@
-import { t } from '../text/t.ts'
+import { t } from '../../text/t.ts'
 
 /** Short reason why a server is offline, in the console's words; undefined if only its own text explains it. */
 export function causeOf(code: string): string | undefined {

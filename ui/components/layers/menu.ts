@@ -1,8 +1,8 @@
 import '@awesome.me/webawesome/dist/components/dropdown/dropdown.js'
 import '@awesome.me/webawesome/dist/components/dropdown-item/dropdown-item.js'
 import { html, nothing, type TemplateResult } from 'lit'
-import { icon } from '../text/icon.ts'
-import { t } from '../text/t.ts'
+import { icon } from '../../text/icon.ts'
+import { t } from '../../text/t.ts'
 
 /** An entry of a menu. */
 export interface MenuItem {

@@ -1,8 +1,8 @@
 import { html, nothing, type PropertyValues } from 'lit'
-import { collator } from '../text/format.ts'
-import { icon } from '../text/icon.ts'
-import { plural, t } from '../text/t.ts'
-import { PbElement } from './element.ts'
+import { collator } from '../../text/format.ts'
+import { icon } from '../../text/icon.ts'
+import { plural, t } from '../../text/t.ts'
+import { PbElement } from '../element.ts'
 import { recycled } from './recycled.ts'
 import { ListWindow } from './window.ts'
 

@@ -1,8 +1,8 @@
 import { Signal } from '@lit-labs/signals'
 import { html, nothing } from 'lit'
-import { icon } from '../text/icon.ts'
-import { t } from '../text/t.ts'
-import { PbElement } from './element.ts'
+import { icon } from '../../text/icon.ts'
+import { t } from '../../text/t.ts'
+import { PbElement } from '../element.ts'
 
 /** Time for which a message stays, in milliseconds; with Undo ten seconds. */
 const STAY_MS = 6000
