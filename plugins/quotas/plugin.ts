@@ -70,13 +70,12 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     context.contribute('builtPage', 'usage', { access: 'user' })
     addQuotaRoutes(context, plans, usage)
     addUsageRoutes(context, plans, usage)
-    context.events.on('server.removed', ({ data }) => plans.forget('server', data.serverId))
-    context.events.on('group.removed', ({ data }) => plans.forget('group', data.groupId))
+    context.events.on('server.removed', ({ data }) => plans.forget('serverId', data.serverId))
+    context.events.on('group.removed', ({ data }) => plans.forget('groupId', data.groupId))
     context.events.on('user.removed', ({ data }) => {
-      plans.forget('user', data.userId)
+      plans.forget('userId', data.userId)
       usage.forgetUser(data.userId)
     })
-    context.events.on('key.removed', ({ data }) => plans.forget('key', data.keyId))
     const write = async () => {
       await plans.write()
       await usage.write()
@@ -84,6 +83,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     context.jobs.every(WRITE_MS, write)
     context.jobs.every(PRUNE_MS, async () => {
       await plans.prune()
+      for (const userId of plans.usersWithKeys()) await plans.keepKeys(userId, await context.people.keysBehind(userId))
       await usage.prune(limits.usageDays)
     })
     return write
