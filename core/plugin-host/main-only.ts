@@ -22,5 +22,6 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'limitUse',
   'builtPage',
   'notificationChannel',
+  'alertMetric',
   'logStore',
 ] satisfies readonly (keyof ExtensionPoints)[]

@@ -10,6 +10,7 @@ import { first, type QuotaTables } from './tables.ts'
 import type {} from './types.ts'
 import { Usage } from './usage.ts'
 import { addUsageRoutes } from './usage-routes.ts'
+import { UsedMetric } from './used-metric.ts'
 import { words } from './words.zh.ts'
 
 const config = z.strictObject({
@@ -67,6 +68,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     const usage = new Usage(tables, limits.usageRowsPerUserDay)
     await Promise.all([plans.load(), usage.load()])
     context.contribute('callGate', 'quotas', new QuotaGate(context, plans, usage, nearPercent / 100))
+    context.contribute('alertMetric', 'quotas.used', new UsedMetric(context, plans))
     context.contribute('builtPage', 'usage', { access: 'user' })
     addQuotaRoutes(context, plans, usage)
     addUsageRoutes(context, plans, usage)
