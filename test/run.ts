@@ -6,9 +6,10 @@
  * The suite is what a change must pass: of long tests it runs a part (`support/extent.ts`) and of files named `*.long.test.ts`
  * nothing. `--whole` runs both to their end, as `bun run soak` does.
  *
- * Families wait more than they work, so that four run side by side, the longest first and in parts; what only waits runs
- * beside them from the start, and what measures time or memory alone, after them. A few failed tests run once more at the end, file by file with nothing beside: those that
- * pass then are named as unsteady, with what they failed on, and do not fail the run. Each of them is a defect to find.
+ * Families wait more than they work, so that three run side by side for each processor, the longest first and in parts of about a
+ * minute; what only waits runs beside them from the start, and what measures time or memory alone, after them. A few failed
+ * tests run once more at the end, file by file with nothing beside: those that pass then are named as unsteady, with what they
+ * failed on, and do not fail the run. Each of them is a defect to find.
  *
  *   bun run test                     everything
  *   bun run test http mcp            these families
@@ -20,7 +21,7 @@
  *   bun run check                    types, lint, dead code, architecture
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bundledMain } from '../deploy/bundle.ts'
 import { changedFiles, testsTouchedBy } from './support/changed.ts'
@@ -63,7 +64,8 @@ interface Suite {
 }
 
 const ROOT = join(import.meta.dir, '..')
-const LANES = 4
+/** Families take a third of a processor on average. More than eight would take memory instead of waiting. */
+const LANES = Math.min(8, Math.max(4, 3 * availableParallelism()))
 /** More failures than this are not for want of a quiet machine. */
 const MOST_AGAIN = 12
 const bun = process.execPath
@@ -88,14 +90,14 @@ const ON_POSTGRES =
   whole || process.argv.includes('--changed')
     ? ['./test/unit/registry/']
     : ['audit-bounds', 'promotion-races', 'users'].map(name => `./test/unit/registry/${name}.test.ts`)
-/** The longest first. */
+/** The longest first. A part of a few files more or less is a minute, so that the lanes end together. */
 const FAMILIES: readonly Suite[] = [
-  ...parts('unit', 3, { keepsMemory: true }),
-  ...parts('browser', 2, { recycles: true }),
-  ...parts('http', 2, { recycles: true }),
-  ...parts('failure', 2, { recycles: true }),
-  family('plugins', { recycles: true }),
-  ...parts('mcp', 2, { recycles: true }),
+  ...parts('browser', 5, { recycles: true }),
+  ...parts('unit', 5, { keepsMemory: true }),
+  ...parts('plugins', 5, { recycles: true }),
+  ...parts('http', 4, { recycles: true }),
+  ...parts('mcp', 3, { recycles: true }),
+  ...parts('failure', 3, { recycles: true }),
   family('patience', { partOf: 'failure', waits: true }),
   {
     name: 'postgres',
@@ -178,7 +180,7 @@ interface Result {
   readonly failures: readonly Failure[]
 }
 
-/** `beside`: how many run at the same time, with this one. */
+/** `beside`: how many want a processor at the same time, with this one. */
 async function run(suite: Suite, extra: readonly string[], beside: number): Promise<Result> {
   const start = performance.now()
   // The output of a single suite is shown as it comes; otherwise it is shown at the end.
@@ -258,10 +260,12 @@ async function inTurn(list: readonly Suite[], beside = 1): Promise<void> {
 
 const waiting = suites.filter(suite => !suite.alone && !suite.waits)
 const lanes = Math.max(1, Math.min(LANES, waiting.length))
+// At any time some of them wait.
+const wanting = Math.ceil((lanes * 2) / 3)
 const lane = async (): Promise<void> => {
-  for (let suite = waiting.shift(); suite; suite = waiting.shift()) await inTurn([suite], lanes)
+  for (let suite = waiting.shift(); suite; suite = waiting.shift()) await inTurn([suite], wanting)
 }
-const idle = suites.filter(suite => suite.waits).map(suite => inTurn([suite], lanes))
+const idle = suites.filter(suite => suite.waits).map(suite => inTurn([suite], wanting))
 await Promise.all([...Array.from({ length: lanes }, lane), ...idle])
 await inTurn(suites.filter(suite => suite.alone))
 if (wholeRun) await inTurn([codes])

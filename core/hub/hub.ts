@@ -231,6 +231,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     ...{ ...parts, kinds, assistant, upstreams: connections, settings: loaded.settings, meters },
     instanceId: marks.make(),
   })
+  services.alerts = alerts
   const plans = new Plans({ store, within: room.within })
   const templates = () => firstContribution(plugins.contributions('serverTemplates'))
   services.templates = templates

@@ -108,7 +108,8 @@ function eventsPage(): string {
 
 What a plugin can listen to by \`context.events.on(name, …)\`, and what \`GET /api/stream?topics=…\` tells under its topic. Each event has
 \`name\` (\`event\` in the stream), \`at\`, the owner (\`ownerId\`, or the name as \`owner\` in the stream; null: the hub itself) and \`data\`. In
-the stream, users get the events of what they own, and of public servers; administrators get all. \`log.record\`, \`tool.called\` and
+the stream, users get the events of what they own, of public servers, and of servers and groups that are shared with them (with the
+role \`use\` a part of these, without the reason of a failure); administrators get all. \`log.record\`, \`tool.called\` and
 \`metrics.tick\` are made only while somebody listens. Events that plugins define come under the topic \`plugins\`: to their owner, or to
 every user when they are public, and to administrators.
 
