@@ -94,11 +94,13 @@ const ON_POSTGRES =
     : ['audit-bounds', 'promotion-races', 'users'].map(name => `./test/unit/registry/${name}.test.ts`)
 /** Of `load`, what counts bytes and records: it measures no time, so that it runs beside others. */
 const ACCOUNTS = ['one-floods-the-log', 'stored-account', 'unread-routes'].map(name => `./test/load/${name}.test.ts`)
+/** Of `plugins`, what measures the time of others. */
+const COSTS = ['./test/plugins/guards/cost.test.ts']
 /** The longest first. A part of a few files more or less is a minute, so that the lanes end together. */
 const FAMILIES: readonly Suite[] = [
   ...parts('browser', 5, { recycles: true }),
   ...parts('unit', 5, { keepsMemory: true }),
-  ...parts('plugins', 5, { recycles: true }),
+  ...parts('plugins', 5, { recycles: true, without: COSTS }),
   ...parts('http', 4, { recycles: true }),
   ...parts('mcp', 3, { recycles: true }),
   ...parts('failure', 3, { recycles: true }),
@@ -116,6 +118,7 @@ const FAMILIES: readonly Suite[] = [
   family('runtime'),
   { name: 'accounts', command: tests(...ACCOUNTS), single: false, partOf: 'load' },
   family('load', { alone: true, without: ACCOUNTS }),
+  { name: 'costs', command: tests(...COSTS), single: false, alone: true, partOf: 'plugins' },
   { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false, alone: true },
 ]
 
