@@ -61,7 +61,7 @@ export function addPolicyRoutes(context: PluginContext<unknown>, policies: Polic
  * Throws `validation_failed` for teams that do not exist; those of the rules `before` stay, so that other rules can be changed.
  * All users see the names of teams, and may name them as they do when they share.
  */
-export async function refuseUnknownTeams(
+async function refuseUnknownTeams(
   { teams }: Pick<PluginContext<unknown>, 'teams'>,
   { rules }: Policy,
   before: Policy = NONE,
