@@ -38,7 +38,7 @@ import { HubLog } from '../telemetry/log.ts'
 import { UptimeFile } from '../telemetry/uptime-file.ts'
 import type { Hub, HubOptions } from './api.ts'
 import { openAssistant } from './assistant.ts'
-import { LIVE_SETTINGS } from './bundled.ts'
+import { HUB_SETTINGS, LIVE_SETTINGS } from './bundled-settings.ts'
 import { healthDeps } from './health.ts'
 import { StoreFeeds } from './log-store.ts'
 import { createMeters } from './meters.ts'
@@ -292,7 +292,10 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
         sources: plugins.contributions('metric'),
       }),
       transports,
-      config: { values: config, sources: Object.fromEntries(sources), written, live: LIVE_SETTINGS },
+      config: {
+        ...{ values: config, sources: Object.fromEntries(sources), written },
+        ...{ live: LIVE_SETTINGS, settings: HUB_SETTINGS },
+      },
       importDocument: moving.imports.servers,
       ...{ version: manifest.version, startedAtMs, draining: () => draining },
       ...healthDeps({ loaded, store, locks: { lock, databaseLock }, hubLog, plugins, reserve, sandbox }),

@@ -24,5 +24,6 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'metric',
   'builtPage',
   'notificationChannel',
+  'alertMetric',
   'logStore',
 ] satisfies readonly (keyof ExtensionPoints)[]

@@ -26,6 +26,7 @@ const HUB_POINTS = {
   challenge: true,
   secondFactor: true,
   notificationChannel: true,
+  alertMetric: true,
   page: true,
   builtPage: true,
   serverTemplates: true,

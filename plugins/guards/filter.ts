@@ -1,5 +1,6 @@
 import { HubError, type JsonObject, type PluginContext } from 'patchbay/contract'
 import type { ContentFilter, FilteredRequest, FilteredText, OpenFilter, ReceivedKind } from 'patchbay/features'
+import { withChanges } from './change.ts'
 import { type Checked, check } from './check/check.ts'
 import { type CheckedRule, type Compiled, compile } from './check/compile.ts'
 import { parseWritten } from './check/json.ts'
@@ -178,7 +179,8 @@ class GuardedRequest implements OpenFilter {
   ): Promise<string | undefined> {
     const isObserving = one.rule.then === 'observe'
     const answer = await this.#answerOf(on, one, webhook, text)
-    if (answer === undefined) {
+    const changed = answer?.action === 'change' ? this.#changed(on, one.place, text, answer.value) : undefined
+    if (answer === undefined || (answer.action === 'change' && changed === undefined)) {
       this.#note(on, one, 'failed', [])
       if (isObserving || webhook.onFailure === 'open') return undefined
       throw this.#refusal(on, one, 'could not be looked at by its webhook')
@@ -187,8 +189,21 @@ class GuardedRequest implements OpenFilter {
     const action = isObserving ? 'observed' : answer.action === 'refuse' ? 'refused' : 'masked'
     this.#note(on, one, action, [{ path: '', kind: 'webhook', length: 0 }])
     if (isObserving) return undefined
-    if (answer.action === 'change') return JSON.stringify(answer.value)
+    if (answer.action === 'change') return changed
     throw this.#refusal(on, one, answer.reason === '' ? 'is refused by its webhook' : `is refused: ${answer.reason}`)
+  }
+
+  /** The content with a webhook's changes; undefined when it may not make them, or has not kept the form of the content. */
+  #changed(on: Direction, place: Place, text: string, value: JsonObject): string | undefined {
+    // Arguments have been approved as they were: only those who may set rules for the server change them.
+    const mayChange = on === 'result' || !place.key.startsWith('group') || this.#isOfServersOwner
+    const merged = mayChange ? withChanges(on, parseWritten(text) as JsonObject, value) : undefined
+    return merged && JSON.stringify(merged)
+  }
+
+  get #isOfServersOwner(): boolean {
+    const { server, group } = this.#request
+    return group?.ownerId === server.ownerId
   }
 
   /** Undefined when the webhook fails: the reason may quote its address, which is not for callers. */
@@ -212,7 +227,8 @@ class GuardedRequest implements OpenFilter {
       ...(item === undefined ? {} : { tool: item }),
     }
     try {
-      return await webhooks.ask(webhook, { owner, fetch, signal: context.signal }, question, text)
+      const turn = `${owner} ${actor.userId}`
+      return await webhooks.ask(webhook, { turn, fetch, signal: context.signal }, question, text)
     } catch {
       return undefined
     }
