@@ -105,6 +105,23 @@ test('the owner’s page and clients show the owner’s, also while others have 
   expect(refused.status).toBe(404)
 })
 
+test('a colleague with the role `see` has its own lists too, and one who edits those of the owner', async () => {
+  const rose = await hub.user('rose')
+  for (const [role, names] of [
+    ['use', []],
+    ['see', []],
+    ['change', ['whoami', 'ada_only']],
+  ] as const) {
+    await ada.ok('PUT', '/api/servers/notes/shares/user:rose', { role })
+    expect([role, await restNames(rose), (await restNames(rose, 'prompts')).length]).toEqual([
+      ...[role, names, names.length > 0 ? 1 : 0],
+    ])
+  }
+  await ada.ok('PUT', '/api/servers/notes/shares/user:bob', { role: 'see' })
+  expect(await restNames(bob)).toEqual(['whoami', 'bob_only'])
+  await ada.ok('PUT', '/api/servers/notes/shares', { shares: [] })
+})
+
 test('a caller to whom the server shows nothing has empty lists', async () => {
   await signIn(eve, 'eve-there')
   const client = await eve.mcp('/mcp/@ada/notes')
