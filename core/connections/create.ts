@@ -302,7 +302,7 @@ class LocalConnections implements Connections {
   }
 
   processesOf(ownerId: string): number {
-    return this.#children.confinedFor(ownerId)
+    return this.#children.confinedFor(ownerId, 'own')
   }
 
   foreignProcessesOf(userId: string): number {

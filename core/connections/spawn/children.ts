@@ -209,10 +209,11 @@ export class Children {
     }
   }
 
-  /** Number of sandboxed processes that run for an owner. */
-  confinedFor(ownerId: string): number {
+  /** Number of sandboxed processes of an owner's servers; of `own`, without those for the sessions of other users. */
+  confinedFor(ownerId: string, which: 'all' | 'own' = 'all'): number {
     let count = 0
-    for (const running of this.#running.values()) if (running.confinedFor === ownerId) count += 1
+    for (const { confinedFor, foreignUserId } of this.#running.values())
+      if (confinedFor === ownerId && (which === 'all' || foreignUserId === undefined)) count += 1
     return count
   }
 
