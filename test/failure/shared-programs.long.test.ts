@@ -12,6 +12,8 @@ const info = '"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"server
 const result = `{${info},"tools":[{"name":"t","inputSchema":{"type":"object"}}],"content":[]}`
 const script = `s/.*"id":\\([0-9]*\\).*/{"jsonrpc":"2.0","id":\\1,"result":${result}}/p`
 const program = { command: 'sed', args: ['-u', '-n', script], era: 'legacy' }
+/** As many processes as a runtime has threads. */
+const wide = `for each in 1 2 3 4 5 6 7 8 9 10; do sleep 600 & done; exec sed -u -n '${script}'`
 
 let hub: Hub
 let bob: Client
@@ -22,6 +24,27 @@ beforeAll(async () => {
   bob = await hub.user('bob')
 }, 120_000)
 afterAll(() => hub?.stop(), 120_000)
+
+test('the processes and threads of an owner’s programs that run for others leave room for the owner’s', async () => {
+  const shell = { command: 'sh', args: ['-c', wide], era: 'legacy' }
+  await bob.ok('POST', '/api/servers', { name: 'wide', session: 'per-session', ...shell })
+  await online(bob, ['wide'])
+  const answers = new Set<string>()
+  for (const name of ['ann', 'abe']) {
+    const guest = await hub.user(name)
+    await bob.ok('PUT', `/api/servers/wide/shares/user:${name}`, { role: 'use' })
+    const key = await guest.mcpKey()
+    for (let session = 0; session < LIMITS.foreignProcessesPerUserAndServer; session += 1) {
+      const client = await new RawClient(hub, '/mcp/@bob/wide', key).open()
+      const { error } = await client.call('tools/call', { name: 't', arguments: {} })
+      answers.add(error ? `${error.data?.code} ${error.message}` : 'answered')
+    }
+  }
+  await bob.ok('POST', '/api/servers', { name: 'after', ...shell })
+  await online(bob, ['after'], 20_000)
+  expect([...answers]).toEqual(['answered'])
+  for (const name of ['wide', 'after']) await bob.ok('DELETE', `/api/servers/${name}`)
+})
 
 test('the sessions of colleagues take no process that the owner may have', async () => {
   await bob.ok('POST', '/api/servers', { name: 'each', session: 'per-session', ...program })

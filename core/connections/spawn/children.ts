@@ -209,11 +209,12 @@ export class Children {
     }
   }
 
-  /** Number of sandboxed processes of an owner's servers; of `own`, without those for the sessions of other users. */
-  confinedFor(ownerId: string, which: 'all' | 'own' = 'all'): number {
+  /** Number of sandboxed processes of an owner's servers; `foreign`: those for the sessions of other users, `own`: the rest. */
+  confinedFor(ownerId: string, which: 'all' | 'own' | 'foreign' = 'all'): number {
     let count = 0
     for (const { confinedFor, foreignUserId } of this.#running.values())
-      if (confinedFor === ownerId && (which === 'all' || foreignUserId === undefined)) count += 1
+      if (confinedFor === ownerId && (which === 'all' || (foreignUserId === undefined) === (which === 'own')))
+        count += 1
     return count
   }
 
