@@ -20,7 +20,10 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'programSource',
   'serverFields',
   'limitUse',
+  'healthCheck',
+  'metric',
   'builtPage',
   'notificationChannel',
+  'alertMetric',
   'logStore',
 ] satisfies readonly (keyof ExtensionPoints)[]

@@ -26,12 +26,15 @@ const HUB_POINTS = {
   challenge: true,
   secondFactor: true,
   notificationChannel: true,
+  alertMetric: true,
   page: true,
   builtPage: true,
   serverTemplates: true,
   programSource: true,
   serverFields: true,
   limitUse: true,
+  healthCheck: true,
+  metric: true,
 } satisfies Partial<Record<keyof ExtensionPoints, true>>
 
 /** Everything that plugins contribute, by point. Contributions to a point whose owner does not run wait until it does. */

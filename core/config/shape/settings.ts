@@ -3,10 +3,11 @@ import type { Role } from '../../contract/records.ts'
 import { nameKey } from '../../domain/names.ts'
 import { wordIn } from '../../domain/spelling/words.ts'
 import type { Path } from '../jsonc-edit.ts'
+import { type FileAdditions, NO_ADDITIONS } from './additions.ts'
 import { readGroupEntry } from './group.ts'
 import { readHubSettings } from './hub-settings.ts'
 import { readRecords } from './records.ts'
-import { type FileRecords, type FileSection, readSection } from './sections.ts'
+import { type FileRecords, readSection } from './sections.ts'
 import { readServerEntry } from './server.ts'
 
 /** One configured plugin. `use` is a package, a path relative to the file's folder, or a bundled plugin's name. */
@@ -81,10 +82,11 @@ const KNOWN = new Set([
 const SERVER_MAPS = ['mcpServers', 'servers'] as const
 
 /**
- * `sections`: those that hold records of features. Throws DuplicateEntry; other problems are warnings, or entries that the registry
+ * `additions`: what features and plugins add. Throws DuplicateEntry; other problems are warnings, or entries that the registry
  * will reject.
  */
-export function readSettings(document: JsonObject, sections: readonly FileSection[] = []): SettingsState {
+export function readSettings(document: JsonObject, additions: FileAdditions = NO_ADDITIONS): SettingsState {
+  const { sections, settings } = additions
   const warnings: string[] = []
   const recordKeys = sections.flatMap(({ keys }) => keys)
   for (const key of Object.keys(document)) {
@@ -98,7 +100,7 @@ export function readSettings(document: JsonObject, sections: readonly FileSectio
   const groups = readGroups(document.groups, warnings)
   return {
     file: { users, servers: servers.map(item => item.value), groups: groups.map(item => item.value) },
-    systemConfig: readHubSettings(document, warnings, recordKeys),
+    systemConfig: readHubSettings(document, warnings, recordKeys, settings),
     records: new Map([
       ...sections.map(section => [section.kind, readSection(document, section, warnings)] as const),
       ...readRecords(document.records, warnings),

@@ -1,15 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { codeOf } from '../config/atomic-write.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
-import { quotedWords } from '../domain/text/quoted-words.ts'
-import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
-import { HubClient } from './client.ts'
-import type { CommandIo } from './io.ts'
-import { plain, printJson } from './output.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import type { Command, CommandLine, Terminal } from 'patchbay/features'
 
 /** The text of `patchbay install --help`. */
-export const help = `patchbay install <file.mcpb> [--name NAME] [--input NAME=VALUE]… [--network proxy] [--start] [--dry-run] [--json]
+const help = `patchbay install <file.mcpb> [--name NAME] [--input NAME=VALUE]… [--network proxy] [--start] [--dry-run] [--json]
 
 Sends a bundle (MCPB, also .dxt) to the hub, says what it would run, and installs it as a server of yours.
 
@@ -21,23 +16,27 @@ Sends a bundle (MCPB, also .dxt) to the hub, says what it would run, and install
   --json               the answer of the hub
 `
 
-/** Returns the exit code. */
-export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
-  const { values, positionals } = readArguments(argv, {
-    options: {
-      ...OUTPUT,
-      name: { type: 'string' },
-      input: { type: 'string', multiple: true },
-      network: { type: 'string' },
-      start: { type: 'boolean' },
-      'dry-run': { type: 'boolean' },
-    },
-    positionals: ['file'],
-  })
-  const content = await contentOf(resolve(io.cwd, positionals[0] ?? ''))
-  const given = inputsOf(Array.isArray(values.input) ? values.input.map(String) : [])
-  const client = await HubClient.connect(io)
-  const sent = await client.send('POST', '/api/bundles', content)
+/** `patchbay install`: sends a bundle, shows what it would run, and installs it. */
+const install: Command = {
+  help,
+  options: {
+    name: { type: 'string' },
+    input: { type: 'string', multiple: true },
+    network: { type: 'string' },
+    start: { type: 'boolean' },
+    'dry-run': { type: 'boolean' },
+  },
+  positionals: ['file'],
+  run,
+}
+
+export default install
+
+async function run({ values, positionals }: CommandLine, terminal: Terminal): Promise<number> {
+  const content = await contentOf(resolve(terminal.cwd, positionals[0] ?? ''), terminal)
+  const given = inputsOf(Array.isArray(values.input) ? values.input.map(String) : [], terminal)
+  const hub = await terminal.connect()
+  const sent = await hub.send('POST', '/api/bundles', content)
   const body: JsonObject = {
     ...(typeof values.name === 'string' ? { name: values.name } : {}),
     ...(typeof values.network === 'string' ? { network: values.network } : {}),
@@ -45,32 +44,33 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
     inputs: lists(sent, given),
   }
   const path = `/api/bundles/${String(sent.bundleId)}/install`
-  const plan = await client.post(`${path}?dryRun=true`, body)
+  const plan = await hub.send('POST', `${path}?dryRun=true`, body)
   if (values['dry-run']) {
-    if (values.json) printJson(io, { bundle: sent, plan })
-    else io.stdout(plain(`${planText(sent, plan)}${askText(sent)}`))
+    if (values.json) terminal.printJson({ bundle: sent, plan })
+    else terminal.print(`${planText(sent, plan, terminal)}${askText(sent)}`)
     return 0
   }
-  if (!values.json) io.stdout(plain(planText(sent, plan)))
-  const server = await client.post(path, { ...body, planHash: plan.planHash ?? '' })
-  if (values.json) printJson(io, server)
-  else io.stdout(plain(`Installed as ${String(server.ref)}, switched ${server.enabled === true ? 'on' : 'off'}\n`))
+  if (!values.json) terminal.print(planText(sent, plan, terminal))
+  const server = await hub.send('POST', path, { ...body, planHash: plan.planHash ?? '' })
+  if (values.json) terminal.printJson(server)
+  else terminal.print(`Installed as ${String(server.ref)}, switched ${server.enabled === true ? 'on' : 'off'}\n`)
   return 0
 }
 
-async function contentOf(path: string): Promise<Uint8Array> {
+async function contentOf(path: string, terminal: Terminal): Promise<Uint8Array> {
   try {
     return await readFile(path)
   } catch (error) {
-    throw new CommandError(`Cannot read ${path}: ${codeOf(error) || String(error)}`, { cause: error })
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw terminal.failure(`Cannot read ${path}: ${code}`, { cause: error })
   }
 }
 
-function inputsOf(texts: readonly string[]): Map<string, string[]> {
+function inputsOf(texts: readonly string[], terminal: Terminal): Map<string, string[]> {
   const found = new Map<string, string[]>()
   for (const text of texts) {
     const at = text.indexOf('=')
-    if (at < 1) throw new UsageError('--input takes NAME=VALUE')
+    if (at < 1) throw terminal.misuse('--input takes NAME=VALUE')
     const name = text.slice(0, at)
     found.set(name, [...(found.get(name) ?? []), text.slice(at + 1)])
   }
@@ -92,11 +92,11 @@ function inputs({ inputs: listed }: JsonObject): JsonObject[] {
   return Array.isArray(listed) ? listed.filter(isJsonObject) : []
 }
 
-function planText(sent: JsonObject, plan: JsonObject): string {
+function planText(sent: JsonObject, plan: JsonObject, terminal: Terminal): string {
   const words = Array.isArray(plan.argv) ? plan.argv.map(String) : []
   const warnings = Array.isArray(plan.warnings) ? plan.warnings.map(String) : []
   const title = `${String(sent.title)} ${String(sent.version)}`
-  return [`${title} runs: ${quotedWords(words)}`, ...warnings, ''].join('\n')
+  return [`${title} runs: ${terminal.quoted(words)}`, ...warnings, ''].join('\n')
 }
 
 function askText(sent: JsonObject): string {

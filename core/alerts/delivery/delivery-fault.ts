@@ -1,6 +1,6 @@
-import { ERROR_CODES } from '../contract/codes.ts'
-import { type ErrorCode, HubError } from '../contract/errors.ts'
-import { visibleText } from '../domain/text/visible-text.ts'
+import { ERROR_CODES } from '../../contract/codes.ts'
+import { type ErrorCode, HubError } from '../../contract/errors.ts'
+import { visibleText } from '../../domain/text/visible-text.ts'
 
 const MOST_CHARACTERS = 500
 const CODED = /^(\w+): /

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { LIMITS } from '../config/limits.ts'
-import type { AlertDeliveryTable } from '../store/alert-tables.ts'
-import { pauses } from '../store/pauses.ts'
-import type { Writer } from '../store/transact.ts'
+import { LIMITS } from '../../config/limits.ts'
+import type { AlertDeliveryTable } from '../../store/alert-tables.ts'
+import { pauses } from '../../store/pauses.ts'
+import type { Writer } from '../../store/transact.ts'
 
 /** Messages of one statement: each has 12 values. */
 const WRITTEN_AT_ONCE = 100

@@ -1,12 +1,12 @@
-import { isSilenced } from '../domain/alerts/silence.ts'
-import { visibleName } from '../domain/text/visible-text.ts'
-import type { AlertMessage, AlertSubject } from '../features/alerts.ts'
-import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
-import type { AlertDeliveryTable, AlertIncidentTable } from '../store/alert-tables.ts'
-import type { Reader, Writer } from '../store/transact.ts'
-import { CHANNELS, channelOf } from './channels.ts'
+import { isSilenced } from '../../domain/alerts/silence.ts'
+import { visibleName } from '../../domain/text/visible-text.ts'
+import type { AlertMessage, AlertSubject, NoticeMessage } from '../../features/alerts.ts'
+import { activeSettings, type OwnedSetting } from '../../registry/owned/settings.ts'
+import type { AlertDeliveryTable, AlertIncidentTable } from '../../store/alert-tables.ts'
+import type { Reader, Writer } from '../../store/transact.ts'
+import { CHANNELS, channelOf } from '../channels.ts'
+import { silencesOf } from '../silences.ts'
 import { faultText } from './delivery-fault.ts'
-import { silencesOf } from './silences.ts'
 
 /** Most alerts in one message. */
 const MOST = 100
@@ -76,6 +76,12 @@ export function shownMessage(message: AlertMessage): AlertMessage {
       ...(one.reason === undefined ? {} : { reason: visibleName(one.reason.trim().replace(/\s*[\r\n\t]\s*/g, ' ')) }),
     })),
   }
+}
+
+/** The notice for channels: each text on one line, with hidden characters shown. */
+export function shownNotice(message: NoticeMessage): NoticeMessage {
+  const { title, lines, owner } = message
+  return { ...message, title: visibleName(title), lines: lines.map(visibleName), owner: visibleName(owner) }
 }
 
 /** Messages of a rule that wait for a channel, in order. */

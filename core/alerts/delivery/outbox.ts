@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { type ErrorCode, HubError } from '../contract/errors.ts'
-import type { PluginLogger } from '../contract/plugin.ts'
-import { nextTurn } from '../domain/next-turn.ts'
-import { visibleText } from '../domain/text/visible-text.ts'
-import type { AlertMessage, ChannelTarget } from '../features/alerts.ts'
-import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts'
-import type { Sealer } from '../secrets/seal.ts'
-import type { Store } from '../store/open.ts'
-import { read, write } from '../store/transact.ts'
-import { CHANNELS, type ChannelTypes, channelOf, openConfig, refuseOthers } from './channels.ts'
+import { type ErrorCode, HubError } from '../../contract/errors.ts'
+import type { PluginLogger } from '../../contract/plugin.ts'
+import { nextTurn } from '../../domain/next-turn.ts'
+import { visibleText } from '../../domain/text/visible-text.ts'
+import type { AlertMessage, ChannelTarget, NoticeMessage, NotificationChannel } from '../../features/alerts.ts'
+import { activeSettings, type OwnedSetting } from '../../registry/owned/settings.ts'
+import type { Sealer } from '../../secrets/seal.ts'
+import type { Store } from '../../store/open.ts'
+import { read, write } from '../../store/transact.ts'
+import { CHANNELS, type ChannelTypes, channelOf, openConfig, refuseOthers } from '../channels.ts'
 import { faultOf, faultText } from './delivery-fault.ts'
-import { type ReadyMessage, readyMessage, shownMessage } from './messages.ts'
+import { type ReadyMessage, readyMessage, shownMessage, shownNotice } from './messages.ts'
 
 const SEND_MS = 10_000
 /** Time for which the first change of a rule waits for others, and later ones after a message, in milliseconds. */
@@ -49,6 +49,8 @@ export interface Delivered {
   readonly permanent?: boolean
   readonly retryAfterMs?: number
 }
+
+type Attempt = (kind: NotificationChannel, to: ChannelTarget, signal: AbortSignal) => Promise<string>
 
 interface Queue {
   readonly channelId: string
@@ -108,7 +110,24 @@ export class Outbox {
   }
 
   /** Sends a message at once, bypassing the queue. Never rejects. */
-  async send(channel: OwnedSetting, message: AlertMessage): Promise<Delivered> {
+  send(channel: OwnedSetting, message: AlertMessage): Promise<Delivered> {
+    return this.#attempt(channel, (kind, to, signal) => kind.send(shownMessage(message), to, signal))
+  }
+
+  /** The same for a message about something else. */
+  notify(channel: OwnedSetting, message: NoticeMessage): Promise<Delivered> {
+    return this.#attempt(channel, (kind, to, signal) => {
+      if (kind.notify) return kind.notify(shownNotice(message), to, signal)
+      throw new HubError('delivery_failed', 'Channels of this type send alerts alone', { data: { permanent: true } })
+    })
+  }
+
+  /** Aborts when the hub stops. */
+  get stopping(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  async #attempt(channel: OwnedSetting, send: Attempt): Promise<Delivered> {
     try {
       const { type } = channelOf(channel)
       const kind = this.#deps.types().get(type)
@@ -123,8 +142,7 @@ export class Outbox {
         return { ok: false, ...faultText('owner_disabled', 'The account of its owner is disabled'), permanent: true }
       const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(SEND_MS)])
       const config = openConfig(channel, this.#deps.sealer)
-      const shown = shownMessage(message)
-      const answer = await withAbort(kind.send(shown, { config, ...reach }, signal), signal)
+      const answer = await withAbort(send(kind, { config, ...reach }, signal), signal)
       return { ok: true, detail: visibleText(answer) }
     } catch (error) {
       return failure(error)
