@@ -90,4 +90,5 @@ export const sharing: Readonly<Record<string, string>> = {
   View: '视图',
   'Shared with you': '与您共享',
   'Show all': '全部显示',
+  'not shared with you by itself': '未单独与您共享',
 }
