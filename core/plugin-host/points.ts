@@ -31,6 +31,7 @@ const HUB_POINTS = {
   serverTemplates: true,
   programSource: true,
   serverFields: true,
+  attachedSettings: true,
   limitUse: true,
 } satisfies Partial<Record<keyof ExtensionPoints, true>>
 

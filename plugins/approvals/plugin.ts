@@ -5,6 +5,7 @@ import { ERRORS, LIMITS } from './errors.ts'
 import { ApprovalGate } from './gate.ts'
 import { Policies } from './policies.ts'
 import { addPolicyRoutes } from './policy-routes.ts'
+import { PortableRules } from './portable.ts'
 import { type ApprovalRequest, Requests } from './requests.ts'
 import { addRoutes } from './routes.ts'
 import { policySchema } from './rule-schema.ts'
@@ -46,6 +47,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
   errors: ERRORS,
   words,
   events: { 'approvals.requested': { audience: 'owner' }, 'approvals.decided': { audience: 'owner' } },
+  attachedSettings: { approvals: ['server', 'group'] },
   migrations: { '0001-approvals': first },
   async setup(context) {
     const limits = context.limits as typeof LIMITS
@@ -63,7 +65,9 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     )
     context.contribute('callGate', 'approvals', new ApprovalGate(context, policies, requests, holdSeconds * 1_000))
     context.contribute('builtPage', 'approvals', { access: 'user' })
-    addPolicyRoutes(context, policies)
+    const portable = new PortableRules(policies)
+    context.contribute('attachedSettings', 'approvals', portable)
+    addPolicyRoutes(context, policies, portable)
     addRoutes(context, requests, store)
     context.jobs.every(SWEEP_MS, async () => requests.sweep())
     context.events.on('server.removed', ({ data: { serverId } }) => {

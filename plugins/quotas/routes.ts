@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { LIMITS } from './errors.ts'
 import { dayOf } from './meter.ts'
 import type { Metered, Plans } from './plans.ts'
+import type { PortableQuotas } from './portable.ts'
 import { grantSubject, isEmpty, type Quota, quotaSchema, toolSubject } from './quota.ts'
 import type { PlanRow } from './tables.ts'
 import type { Usage, UsageOf } from './usage.ts'
@@ -27,7 +28,12 @@ const example = {
 }
 
 /** Adds the routes by which quotas are read and set. */
-export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, usage: Usage): void {
+export function addQuotaRoutes(
+  context: PluginContext<unknown>,
+  plans: Plans,
+  usage: Usage,
+  portable: Pick<PortableQuotas, 'refuseStated'>,
+): void {
   const { routes, servers, groups, people } = context
   const limits = context.limits as typeof LIMITS
 
@@ -94,6 +100,7 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     audit: 'server',
     async handle({ actor, params, body: { quota, tools } }) {
       const { id: serverId } = await ownServer(actor, params.ref)
+      portable.refuseStated('server', serverId)
       const { toolQuotasPerServer: most } = limits
       const count = Object.keys(tools ?? {}).length
       if (count > most) throw context.error('quota_plans', `${count} tools have a quota, at most ${most} may`)
@@ -124,6 +131,7 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     audit: 'group',
     async handle({ actor, params, body: { quota } }) {
       const { id: groupId } = await ownGroup(actor, params.ref)
+      portable.refuseStated('group', groupId)
       return set({ id: `group:${groupId}`, kind: 'group', user_id: null, server_id: null, group_id: groupId }, quota)
     },
   })
@@ -212,6 +220,7 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     audit: 'user',
     async handle({ actor, params, body: { quota } }) {
       const { id: userId } = await people.byName(actor, params.name)
+      portable.refuseStated('user', userId)
       const row = { id: `user:${userId}`, kind: 'user', user_id: userId, server_id: null, group_id: null } as const
       await set(row, quota, { userId })
       return { body: shown(plans.ofUser(userId)) }

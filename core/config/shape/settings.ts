@@ -3,6 +3,7 @@ import type { Role } from '../../contract/records.ts'
 import { nameKey } from '../../domain/names.ts'
 import { wordIn } from '../../domain/spelling/words.ts'
 import type { Path } from '../jsonc-edit.ts'
+import { type BesideBody, besideBody } from './beside.ts'
 import { readGroupEntry } from './group.ts'
 import { readHubSettings } from './hub-settings.ts'
 import { readRecords } from './records.ts'
@@ -24,16 +25,19 @@ export interface PluginUse {
  * is a layer below the registry.
  */
 export interface FileEntries {
-  readonly users: readonly { readonly name: string; readonly passwordHash?: string; readonly role: Role }[]
-  /** `owner` absent: the first user. `body` as for `POST /api/servers`, `shares` as for `PUT /api/servers/{ref}/shares`. */
-  readonly servers: readonly {
+  readonly users: readonly (Pick<BesideBody, 'attached'> & {
+    readonly name: string
+    readonly passwordHash?: string
+    readonly role: Role
+  })[]
+  /** `owner` absent: the first user. `body` as for `POST /api/servers`. */
+  readonly servers: readonly (BesideBody & {
     readonly owner?: string
     readonly name: string
     readonly body: JsonObject
-    readonly shares?: JsonValue
-  }[]
+  })[]
   /** `body` as for `POST /api/groups`. */
-  readonly groups: readonly { readonly owner?: string; readonly body: JsonObject; readonly shares?: JsonValue }[]
+  readonly groups: readonly (BesideBody & { readonly owner?: string; readonly body: JsonObject })[]
 }
 
 /** The content of one settings file. */
@@ -186,11 +190,12 @@ function readServer(key: string | undefined, entry: JsonValue, where: string, wa
   if (owner !== undefined && shape.owner !== undefined && nameKey(owner) !== nameKey(shape.owner)) {
     warnings.push(`${where}: "owner" says otherwise than the key; the key counts`)
   }
-  return { ...(theirs === undefined ? {} : { owner: theirs }), name, body: { name, ...shape.body }, ...sharesOf(entry) }
-}
-
-function sharesOf(entry: JsonValue): { readonly shares?: JsonValue } {
-  return isJsonObject(entry) && entry.shares !== undefined ? { shares: entry.shares } : {}
+  return {
+    ...(theirs === undefined ? {} : { owner: theirs }),
+    name,
+    body: { name, ...shape.body },
+    ...besideBody(entry),
+  }
 }
 
 function readGroups(section: JsonValue | undefined, warnings: string[]): Placed<FileEntries['groups'][number]>[] {
@@ -207,7 +212,7 @@ function readGroups(section: JsonValue | undefined, warnings: string[]): Placed<
     if (entry === null || typeof entry !== 'object') warnings.push(`groups[${quoted(given)}] is not an object`)
     rejectDuplicate(seen, 'group', owner, name, path)
     const mine = owner === undefined ? {} : { owner }
-    found.push({ value: { ...mine, body: readGroupEntry(name, entry), ...sharesOf(entry) }, path })
+    found.push({ value: { ...mine, body: readGroupEntry(name, entry), ...besideBody(entry) }, path })
   }
   return found
 }
@@ -224,7 +229,7 @@ const PASSWORD_HASH = /^\$(?:argon2(?:id|i|d)\$|2[abxy]\$\d\d\$)/
 
 function readUsers(section: JsonValue | undefined, warnings: string[]): FileEntries['users'] {
   warnInvalidSection(section, 'users', warnings)
-  const users: { name: string; passwordHash?: string; role: Role }[] = []
+  const users: FileEntries['users'][number][] = []
   const seen = new Set<string>()
   for (const { key, entry, path } of membersOf(section, ['users'])) {
     const fields = isJsonObject(entry) ? entry : {}
@@ -236,7 +241,9 @@ function readUsers(section: JsonValue | undefined, warnings: string[]): FileEntr
     rejectDuplicate(seen, 'user', undefined, name, path)
     const role = typeof fields.role === 'string' ? wordIn(['admin', 'user'], fields.role) : undefined
     const admin = fields.isAdmin === true || role === 'admin'
-    users.push({ name, ...readPassword(name, fields, warnings), role: admin ? 'admin' : 'user' })
+    const { attached } = besideBody(entry)
+    const beside = attached === undefined ? {} : { attached }
+    users.push({ name, ...readPassword(name, fields, warnings), role: admin ? 'admin' : 'user', ...beside })
   }
   return users
 }

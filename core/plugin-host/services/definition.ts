@@ -36,10 +36,12 @@ export function checkDefinition(definition: Definition, isBundled = false): void
   checkErrors(errors)
 }
 
-/** Members of servers are known while their plugin does not run, as bundled plugins are alone. */
-function wantedOfServers({ programs = {}, serverFields = {} }: Definition, isBundled: boolean): void {
+/** Members of servers and other things are known while their plugin does not run, as bundled plugins are alone. */
+function wantedOfServers(definition: Definition, isBundled: boolean): void {
+  const { programs = {}, serverFields = {}, attachedSettings = {} } = definition
   wanted('programs', Object.keys(programs), isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
   wanted('serverFields', Object.keys(serverFields), isBundled ? /^[a-z][a-z0-9-]{0,63}$/ : /^(?!)/)
+  wanted('attachedSettings', Object.keys(attachedSettings), isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
 }
 
 function checkErrors(errors: NonNullable<Definition['errors']>): void {
