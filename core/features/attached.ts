@@ -44,6 +44,8 @@ export interface AttachedSettings {
   open(thing: AttachedThing, keep: (secret: string, pointer: string) => string): JsonValue | undefined
   /** The value as `open` would return it once it is saved. Throws `validation_failed`, with pointers from `#` into the value. */
   check(value: JsonValue, kind: AttachedKind): JsonValue
+  /** A checked value with each secret replaced by what `mask` returns. Absent: it holds none. */
+  masked?(value: JsonValue, mask: (secret: string) => string): JsonValue
   /** Throws for an actor who may not set them although the thing is its own. */
   permit?(actor: UserActor, thing: Pick<AttachedThing, 'kind'>): void
   /**

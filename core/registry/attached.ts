@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
@@ -76,12 +75,6 @@ export class OpenAttached {
     if (!running) throw new HubError('plugin_not_found', `The plugin "${this.pluginOf(name)}" does not run any more`)
     const { settings, tables } = running
     await settings.save(<Schema>() => tables<Schema>(store), thing, value)
-  }
-
-  /** True when a thing has these settings already; secrets are not compared. */
-  isPresent(name: string, thing: AttachedThing, value: JsonValue | null): boolean {
-    const present = this.#running.get(name)?.settings.open(thing, () => '')
-    return isDeepStrictEqual(present ?? null, value)
   }
 
   /** Sets the places of which the settings file states settings: `placeKey` of each. */

@@ -29,14 +29,11 @@ export class PortableRules implements AttachedSettings {
 
   open(thing: AttachedThing, keep: (secret: string, pointer: string) => string) {
     const list = this.#sets.rules(targetOf(thing))
-    if (list.length === 0) return undefined
-    return plain({
-      rules: list.map((one, index) => {
-        if (!one.webhook) return one
-        const secret = keep(one.webhook.secret, `/rules/${index}/webhook/secret`)
-        return { ...one, webhook: { ...one.webhook, secret } }
-      }),
-    })
+    return list.length === 0 ? undefined : kept(list, keep)
+  }
+
+  masked(value: unknown, mask: (secret: string) => string) {
+    return kept((value as { readonly rules: readonly Rule[] }).rules, mask)
   }
 
   /** A list alone is taken as `rules`. */
@@ -51,6 +48,16 @@ export class PortableRules implements AttachedSettings {
     const { rules: list } = (value ?? { rules: [] }) as { readonly rules: readonly Rule[] }
     await this.#sets.replace(targetOf(thing), list, tables<GuardTables>())
   }
+}
+
+function kept(list: readonly Rule[], keep: (secret: string, pointer: string) => string) {
+  return plain({
+    rules: list.map((one, index) => {
+      if (!one.webhook) return one
+      const secret = keep(one.webhook.secret, `/rules/${index}/webhook/secret`)
+      return { ...one, webhook: { ...one.webhook, secret } }
+    }),
+  })
 }
 
 function targetOf({ kind, id }: AttachedThing): Target {
