@@ -9,6 +9,7 @@ import { addressRights } from '../domain/address.ts'
 import type { OutboundProxy } from '../domain/outbound/proxy.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import type { EventBus } from '../events/bus.ts'
+import type { Notice } from '../features/alerts.ts'
 import type { StoredRecords } from '../features/log-store.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
 import { createLookup } from '../outbound/lookup.ts'
@@ -24,9 +25,11 @@ import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import { read } from '../store/transact.ts'
 import { CHANNELS, type ChannelTypes, channelTypesFor, channelView, prepareChannel } from './channels.ts'
+import { Notices } from './delivery/notices.ts'
+import { Outbox, type Reach } from './delivery/outbox.ts'
 import { AlertEngine } from './engine.ts'
 import { mirrorAlerts } from './file-settings.ts'
-import { HubFacts, type HubFactsDeps } from './hub-facts.ts'
+import type { HubFactsDeps } from './hub-facts.ts'
 import { pruneIncidents } from './incident-retention.ts'
 import {
   acknowledge,
@@ -39,8 +42,8 @@ import {
 } from './incidents.ts'
 import type { MachineSource } from './machine-facts.ts'
 import { movingAlerts } from './moving.ts'
-import { Outbox, type Reach } from './outbox.ts'
 import { previewRule } from './preview-rule.ts'
+import { RuleFacts, type RuleFactsDeps } from './rule-facts.ts'
 import { activeRule, checkChannels, prepareRule, RULES, ruleView } from './rules.ts'
 import { Silences, type StoredSilence } from './silences.ts'
 import { testChannel, testRule } from './test-rule.ts'
@@ -50,7 +53,10 @@ const PRUNE_MS = 60 * 60_000
 const TESTS_PER_MINUTE = 6
 
 /** Dependencies of the alerts on the rest of the hub. */
-export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDeps, 'custom' | 'onRecord'> {
+export interface AlertsDeps
+  extends Omit<MachineSource, 'now'>,
+    Pick<HubFactsDeps, 'custom' | 'onRecord'>,
+    Pick<RuleFactsDeps, 'metrics'> {
   readonly store: Store
   readonly registry: { readonly servers: Pick<Registry['servers'], 'list'> }
   readonly upstreams: Pick<Upstreams, 'status'>
@@ -96,6 +102,8 @@ export interface Alerts {
   channelTypes(owner: { readonly role: Role }): readonly JsonObject[]
   /** Channels of all active owners, by their type. */
   channelCounts(): Promise<ReadonlyMap<unknown, number>>
+  /** Sends a message that is about no alert to a user, by the user's channels. See `PluginContext`. */
+  notify(userId: string, notice: Notice): Promise<number>
   deliveries(
     actor: Actor,
     channel: string,
@@ -115,7 +123,8 @@ export interface Alerts {
 export function createAlerts(deps: AlertsDeps): Alerts {
   const { store, sealer, types, log, now = () => performance.now() } = deps
   const outbox = new Outbox({ store, sealer, log, types, now, reachFor: ownersReach(deps), delivered: deps.delivered })
-  const facts = new HubFacts({ ...deps, now, stateChanged: () => engine.stateChanged() })
+  const notices = new Notices({ store, outbox, log, types, now, delivered: deps.delivered })
+  const facts = new RuleFacts({ ...deps, now, stateChanged: () => engine.stateChanged() })
   const wake = outbox.wake.bind(outbox)
   const engine: AlertEngine = new AlertEngine({ store, bus: deps.bus, log, facts, now, wake })
   const changed = (): void => engine.rulesChanged()
@@ -215,6 +224,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       return testChannel({ store, outbox, log }, channel)
     },
     preview: (actor, body, stored) => previewRule(facts, actor, body, stored),
+    notify: (userId, notice) => notices.notify(userId, notice),
     channelTypes: owner => channelTypesFor(types(), owner),
     async deliveries(actor, channel, query) {
       return deliveriesOf(store, (await channels.get(actor, channel)).id, query)

@@ -238,7 +238,7 @@ export type UpstreamReply =
       readonly isError: boolean
       readonly note?: string
       /** A filter of content refused the request, or its result. */
-      readonly refused?: { readonly plugin: string; readonly code: string }
+      readonly refused?: { readonly plugin: string; readonly code: string; readonly unsent?: true }
     }
   /** Only where `modern` was set: the whole result with `inputRequests`, as written. */
   | { readonly kind: 'input_required'; readonly text: string }

@@ -6,6 +6,7 @@ import type { LocalText } from './pages.ts'
 declare module '../contract/points.ts' {
   interface ExtensionPoints {
     notificationChannel: NotificationChannel
+    alertMetric: AlertMetric
   }
 }
 
@@ -35,6 +36,27 @@ export interface AlertSubject
   readonly state: 'firing' | 'resolved'
   readonly value: number | string | null
   readonly threshold?: number
+}
+
+/** A message to a user about something else than an alert. Channels show each text on one line. */
+export interface Notice {
+  readonly title: string
+  readonly lines: readonly string[]
+  /** A page of the hub. */
+  readonly url: string
+}
+
+/** A notice on its way, with the same `id` at every attempt. `owner`: the user who gets it. Times are ISO 8601 UTC. */
+export interface NoticeMessage extends Notice, Readonly<Record<'id' | 'owner' | 'at', string>> {}
+
+declare module '../contract/plugin.ts' {
+  interface PluginContext<Config> {
+    /**
+     * Sends a message to a user by all channels that the user has and that are on; at most six a minute. Resolves with the number of
+     * channels that took it, 0 until the hub has begun. Never rejects.
+     */
+    notify(userId: string, notice: Notice): Promise<number>
+  }
 }
 
 /** Outbound access of a channel, with its owner's current rights. */
@@ -67,4 +89,31 @@ export interface NotificationChannel {
   check(config: JsonObject): readonly FieldError[]
   /** Rejects with `delivery_failed`, data {permanent?, retryAfterMs?}. */
   send(message: AlertMessage, to: ChannelTarget, signal: AbortSignal): Promise<string>
+  /** The same for messages about something else. Without it the channel has alerts alone. */
+  notify?(message: NoticeMessage, to: ChannelTarget, signal: AbortSignal): Promise<string>
+}
+
+/** One number of a metric now, which a rule evaluates by itself. */
+export interface AlertReading {
+  /** Stable over restarts. */
+  readonly key: string
+  /** The users whose rules see it; those of administrators see all. */
+  readonly userIds: readonly string[]
+  /** The subject of alerts, for people. */
+  readonly label: string
+  readonly value: number
+  /** Says the value in alerts and messages, in place of the number. */
+  readonly text?: string
+  /** Values of the fields by which conditions select. `server`: `owner~name`. */
+  readonly labels: Readonly<Partial<Record<AlertMetric['fields'][number], string>>>
+}
+
+/**
+ * A metric that conditions of alert rules can name, as it is now. Its id is its name: the plugin's, a dot, and a word, such as
+ * `orders.late` in `orders.late{kind="express"} > 3`.
+ */
+export interface AlertMetric {
+  readonly fields: readonly ('server' | 'owner' | 'group' | 'tool' | 'kind')[]
+  /** Called before evaluations, every 10 s, while a rule names the metric; is given 2 s. */
+  read(): Promise<readonly AlertReading[]> | readonly AlertReading[]
 }

@@ -46,6 +46,8 @@ export interface AttachedSettings {
   check(value: JsonValue, kind: AttachedKind): JsonValue
   /** A checked value with each secret replaced by what `mask` returns. Absent: it holds none. */
   masked?(value: JsonValue, mask: (secret: string) => string): JsonValue
+  /** A checked value with the name of each team in it replaced by what `nameOf` returns. Absent: it names none. */
+  renamed?(value: JsonValue, nameOf: (team: string) => string): JsonValue
   /** Throws for an actor who may not set them although the thing is its own. */
   permit?(actor: UserActor, thing: Pick<AttachedThing, 'kind'>): void
   /**

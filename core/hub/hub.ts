@@ -8,7 +8,6 @@ import { DescriptorReserve } from '../config/descriptor-reserve.ts'
 import { LIMITS } from '../config/limits.ts'
 import { createConnections } from '../connections/create.ts'
 import type { Connections } from '../connections/options.ts'
-import { descriptorShortage } from '../connections/process/descriptors.ts'
 import { GarbageWatch } from '../connections/process/garbage-watch.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
@@ -16,7 +15,6 @@ import { OpenTransports } from '../domain/server/transports.ts'
 import { EventBus } from '../events/bus.ts'
 import { BodyParser } from '../http/body/body-parser.ts'
 import { createHttp, type Http } from '../http/create.ts'
-import { createHealthChecks } from '../http/health-checks.ts'
 import { resourceRoutes } from '../http/routes/all.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import { createMcp } from '../mcp/create.ts'
@@ -40,16 +38,17 @@ import { HubLog } from '../telemetry/log.ts'
 import { UptimeFile } from '../telemetry/uptime-file.ts'
 import type { Hub, HubOptions } from './api.ts'
 import { openAssistant } from './assistant.ts'
-import { LIVE_SETTINGS } from './bundled.ts'
+import { HUB_SETTINGS, LIVE_SETTINGS } from './bundled-settings.ts'
+import { healthDeps } from './health.ts'
 import { StoreFeeds } from './log-store.ts'
 import { createMeters } from './meters.ts'
-import { metricsDeps } from './metrics.ts'
+import { loggingView, metricsDeps } from './metrics.ts'
 import { openMonitoring } from './monitoring.ts'
 import { openMoving } from './moving.ts'
 import { openPlugins } from './plugins.ts'
 import { RECORD_KINDS } from './record-kinds.ts'
 import { forOwner, logOptions } from './records.ts'
-import { pingInPlace, writeObstacle } from './refusals.ts'
+import { writeObstacle } from './refusals.ts'
 import { followSinks } from './sinks.ts'
 import { closeRegistry, openHubStore, takenOver } from './storage.ts'
 
@@ -232,6 +231,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     ...{ ...parts, kinds, assistant, upstreams: connections, settings: loaded.settings, meters },
     instanceId: marks.make(),
   })
+  services.alerts = alerts
   const plans = new Plans({ store, within: room.within })
   const templates = () => firstContribution(plugins.contributions('serverTemplates'))
   services.templates = templates
@@ -284,24 +284,20 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       clientConfigs: () => plugins.contributions('clientConfig'),
       activeConnections: () => http.active(),
       openStreams: userId => http.liveStreams(userId) + mcp.usage(userId).streamsPerUser,
-      logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
+      logging: loggingView(hubLog),
       ...metricsDeps({
-        ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs, tracer, logStore },
+        ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs, tracer },
         version: manifest.version,
+        sources: plugins.contributions('metric'),
       }),
       transports,
-      config: { values: config, sources: Object.fromEntries(sources), written, live: LIVE_SETTINGS },
+      config: {
+        ...{ values: config, sources: Object.fromEntries(sources), written },
+        ...{ live: LIVE_SETTINGS, settings: HUB_SETTINGS },
+      },
       importDocument: moving.imports.servers,
       ...{ version: manifest.version, startedAtMs, draining: () => draining },
-      checks: createHealthChecks({
-        // A lost data folder is an error with PostgreSQL too: it contains the keys.
-        pingStore: () => pingInPlace({ draining: false, lock, databaseLock }, store),
-        log: () => ({ toFile: loaded.config.logFile !== undefined, failing: hubLog.failing }),
-        logStore: () => ({ isKept: logStore()?.sink !== undefined, fault: logStore()?.sink?.fault }),
-        anyPluginFailed: () => plugins.list().some(plugin => plugin.state === 'failed'),
-        descriptorShortage: () => descriptorShortage(reserve.free),
-        sandbox: () => sandbox,
-      }),
+      ...healthDeps({ loaded, store, locks: { lock, databaseLock }, hubLog, plugins, reserve, sandbox }),
       features: {
         ...{ legacyMcp: true, modernMcp: true, sandbox: sandbox.level === 'full' },
         assistant: assistant.enabled,

@@ -9,9 +9,10 @@ import type { ExportRegistry } from '../moving/export-form.ts'
 import type { ImportDeps, ImportService } from '../moving/imports.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import type { OpenKinds } from '../registry/owned/open-kinds.ts'
+import { FILE_ADDITIONS } from './file-additions.ts'
 
 /** Dependencies of import and export. */
-export interface MovingParts extends Omit<ImportDeps, 'records' | 'settings'> {
+export interface MovingParts extends Omit<ImportDeps, 'records' | 'settings' | 'additions'> {
   readonly alerts: Pick<Alerts, 'moving'>
   readonly assistant: Pick<Assistant, 'moving'>
   readonly kinds: OpenKinds
@@ -38,7 +39,7 @@ export function openMoving(parts: MovingParts): {
   let backups: Promise<BackupDownloads> | undefined
   const importService = () => {
     imports ??= import('../moving/imports.ts').then(
-      ({ Imports }) => new Imports({ ...parts, records, settings: parts.registry.settings }),
+      ({ Imports }) => new Imports({ ...parts, records, settings: parts.registry.settings, additions: FILE_ADDITIONS }),
     )
     return imports
   }

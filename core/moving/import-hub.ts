@@ -1,3 +1,4 @@
+import type { FileAdditions } from '../config/shape/additions.ts'
 import { readSettings, type SettingsState } from '../config/shape/settings.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
@@ -41,8 +42,12 @@ export function namedIn(document: JsonObject): number {
 }
 
 /** Reads everything in the settings file of a hub. Throws DuplicateEntry. */
-export function readHubDocument(document: JsonObject, kinds: RecordKinds): ImportContent {
-  const state = readSettings(document, sectionsOf(kinds.all()))
+export function readHubDocument(
+  document: JsonObject,
+  kinds: RecordKinds,
+  additions: Omit<FileAdditions, 'sections'>,
+): ImportContent {
+  const state = readSettings(document, { ...additions, sections: sectionsOf(kinds.all()) })
   const firstAdmin = state.file.users.find(({ role }) => role === 'admin')?.name
   const ownerOf = (owner: string | undefined) => {
     const named = owner ?? firstAdmin

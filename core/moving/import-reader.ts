@@ -1,6 +1,7 @@
 import { likeliestBlock } from '../config/import/blocks.ts'
 import { type ImportedEntry, placeInDocument } from '../config/import/entry.ts'
 import { JSON_CHARACTERS, OTHER_CHARACTERS } from '../config/import-text.ts'
+import type { FileAdditions } from '../config/shape/additions.ts'
 import { DuplicateEntry } from '../config/shape/settings.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
@@ -25,6 +26,8 @@ import { OneAtATime } from './one-at-a-time.ts'
 export interface ImportReaderDeps extends ImportSourceDeps {
   readonly kinds: RecordKinds
   readonly attached: Pick<OpenAttached, 'names'>
+  /** What plugins add to settings files of hubs. */
+  readonly additions: Omit<FileAdditions, 'sections'>
   /** The form of servers' templates, while a plugin has it; without it they are not taken. */
   templates(): ServerTemplates | undefined
   /** Reads the settings of a client, a command line or a URL in a thread. Throws `validation_failed`. */
@@ -62,7 +65,9 @@ export class ImportReader {
       (value !== undefined && isExport(value)
         ? await this.#passphrases.run(() => readExport(value, answers, passphrase, this.#exportParts()))
         : undefined) ??
-      (value !== undefined && isHubDocument(value) ? hubContent(value, this.#deps.kinds) : undefined) ??
+      (value !== undefined && isHubDocument(value)
+        ? hubContent(value, this.#deps.kinds, this.#deps.additions)
+        : undefined) ??
       sourceContent(await readBySource(this.#deps, value ?? text, actor.userId)) ??
       clientContent((await this.#deps.readDocument(document, actor.userId)).entries, tooLong(document))
     refuseTooMany(content.items.length, actor)

@@ -7,7 +7,7 @@ import * as logKit from '../log-kit/mod.ts'
 import * as pluginKit from '../plugin-kit/mod.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { checkPluginConfig } from './config-check.ts'
-import { showTexts } from './contribution-texts.ts'
+import { checkContribution } from './contribution-texts.ts'
 import type { PluginChange, PluginHostOptions } from './host-options.ts'
 import { infoOf, type PluginInfo, shapeOf } from './info.ts'
 import { MiddlewareCounter } from './middleware-counts.ts'
@@ -280,7 +280,7 @@ export class PluginHost {
     contribution: ExtensionPoints[keyof ExtensionPoints],
   ): void {
     if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can contribute no more`)
-    if (!slot.definition) showTexts(point, id, contribution)
+    checkContribution(slot, point, id, contribution)
     const key = keyOf(slot, point, id)
     this.#points.requireFree(point, key, id)
     openToServers(this.#options, slot.name, point, id, contribution)

@@ -21,7 +21,10 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'serverFields',
   'attachedSettings',
   'limitUse',
+  'healthCheck',
+  'metric',
   'builtPage',
   'notificationChannel',
+  'alertMetric',
   'logStore',
 ] satisfies readonly (keyof ExtensionPoints)[]

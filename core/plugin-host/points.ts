@@ -26,6 +26,7 @@ const HUB_POINTS = {
   challenge: true,
   secondFactor: true,
   notificationChannel: true,
+  alertMetric: true,
   page: true,
   builtPage: true,
   serverTemplates: true,
@@ -33,6 +34,8 @@ const HUB_POINTS = {
   serverFields: true,
   attachedSettings: true,
   limitUse: true,
+  healthCheck: true,
+  metric: true,
 } satisfies Partial<Record<keyof ExtensionPoints, true>>
 
 /** Everything that plugins contribute, by point. Contributions to a point whose owner does not run wait until it does. */

@@ -153,6 +153,12 @@ export interface TeamRegistry {
    */
   update(actor: Actor, name: string, change: TeamChange): Promise<TeamRecord>
   remove(actor: Actor, name: string): Promise<void>
+  /** The team of a name, letter case ignored. */
+  named(name: string): Promise<Pick<TeamRecord, 'id' | 'name'> | undefined>
+  /** Ids of the members whose accounts are enabled, by their names. */
+  membersOf(teamId: string): Promise<readonly string[]>
+  /** Ids of the teams of a user. Synchronous; from memory. */
+  of(userId: string): readonly string[]
   /**
    * Makes the user a member of exactly those teams of the provider whose group is one of these. Other teams stay as they are.
    * Reads and writes nothing where that holds already.

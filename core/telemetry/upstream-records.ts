@@ -10,6 +10,7 @@ interface Speaker {
   readonly id: string
   readonly ownerId: string
   readonly name: string
+  readonly tags?: readonly string[]
 }
 
 /** Logs what upstream servers say, as records of the server, each within its allowance. */
@@ -40,9 +41,14 @@ export class UpstreamRecords {
     fields: Readonly<Record<string, string>>,
   ): void {
     if (!this.#allowance.take(server)) return
-    let filtered = message
+    const passed = Object.entries(fields).map(([name, text]) => [name, this.#filtered(server, text)] as const)
+    this.#log[level](this.#filtered(server, message), { ...of(server), ...Object.fromEntries(passed) })
+  }
+
+  #filtered(server: Speaker, text: string): string {
+    let filtered = text
     for (const filter of this.#filters().values()) filtered = filter.logged?.(server, filtered) ?? filtered
-    this.#log[level](filtered, { ...of(server), ...fields })
+    return filtered
   }
 
   /** Reports `count` malformed messages of the server; `detail` describes the last one. At most one WARN a second is written. */

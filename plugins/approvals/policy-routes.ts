@@ -1,7 +1,9 @@
-import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
+import { type FieldError, HubError, type PluginContext, type UserActor } from 'patchbay/contract'
+import { quoteName, validationError } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 import type { Policies } from './policies.ts'
 import { type Policy, policySchema } from './rule-schema.ts'
+import { teamOf } from './rules.ts'
 
 const ref = z.object({ ref: z.string().max(512) })
 const then = 'then'
@@ -47,6 +49,7 @@ export function addPolicyRoutes(
         const { id } = await owned(actor, kind, params.ref)
         requireSignIn(actor)
         portable.refuseStated(thing, id)
+        await refuseUnknownTeams(context, body, policies.get(`${thing}:${id}`))
         const place = thing === 'server' ? { server_id: id, group_id: null } : { server_id: null, group_id: id }
         await policies.set({ id: `${thing}:${id}`, ...place }, body)
         return { body }
@@ -61,4 +64,24 @@ export function requireSignIn({ credential }: UserActor): void {
   throw new HubError('insufficient_scope', 'Rules are set with a sign-in, and not with an access key', {
     hint: 'Sign in to do this.',
   })
+}
+
+/**
+ * Throws `validation_failed` for teams that do not exist; those of the rules `before` stay, so that other rules can be changed.
+ * All users see the names of teams, and may name them as they do when they share.
+ */
+export async function refuseUnknownTeams(
+  { teams }: Pick<PluginContext<unknown>, 'teams'>,
+  { rules }: Policy,
+  before: Policy = NONE,
+): Promise<void> {
+  const known = new Set(before.rules.map(({ who }) => who))
+  const errors: FieldError[] = []
+  for (const [index, { who }] of rules.entries()) {
+    const team = teamOf(who)
+    if (team === undefined || known.has(who) || (await teams.byName(team))) continue
+    const detail = `There is no team ${quoteName(team)}`
+    errors.push({ pointer: `#/rules/${index}/who`, code: 'enum', detail })
+  }
+  if (errors.length > 0) throw validationError(errors, 'The rules cannot be saved')
 }

@@ -4,6 +4,7 @@ import { checked } from 'patchbay/plugin-kit'
 import type { Policies } from './policies.ts'
 import { requireSignIn } from './policy-routes.ts'
 import { type Policy, policySchema } from './rule-schema.ts'
+import { teamOf } from './rules.ts'
 import type { ApprovalTables } from './tables.ts'
 
 type Tables = Parameters<AttachedSettings['save']>[0]
@@ -34,6 +35,15 @@ export class PortableRules implements AttachedSettings {
   /** A list alone is taken as `rules`. */
   check(value: unknown) {
     return plain(checked(policySchema, Array.isArray(value) ? { rules: value } : value))
+  }
+
+  renamed(value: unknown, nameOf: (team: string) => string) {
+    const { rules, ...rest } = value as Policy
+    const named = rules.map(one => {
+      const team = teamOf(one.who)
+      return team === undefined ? one : { ...one, who: `team:${nameOf(team)}` }
+    })
+    return plain({ ...rest, rules: named })
   }
 
   permit(actor: UserActor): void {

@@ -57,11 +57,8 @@ export class PortableQuotas implements AttachedSettings {
     }
   }
 
-  permit({ credential }: UserActor, { kind }: Pick<AttachedThing, 'kind'>): void {
-    if (kind !== 'key' || credential.kind === 'session') return
-    throw new HubError('insufficient_scope', 'Quotas of keys are set with a sign-in, and not with a key', {
-      hint: 'Sign in to do this.',
-    })
+  permit(actor: UserActor): void {
+    requireSignIn(actor)
   }
 
   async save(tables: Tables, thing: AttachedThing, value: unknown): Promise<void> {
@@ -94,7 +91,7 @@ export class PortableQuotas implements AttachedSettings {
 function usedBy({ kind, id, ownerId }: AttachedThing): Omit<UsageOf, 'by' | 'since'> | undefined {
   if (kind === 'server') return { serverId: id }
   if (kind === 'group') return undefined
-  return kind === 'user' ? { userId: id } : { userId: ownerId, keyId: id }
+  return kind === 'user' ? { userId: id } : { userId: ownerId, keyIds: [id] }
 }
 
 const MEMBERS = Object.keys(quotaSchema.shape) as (keyof Quota)[]
@@ -111,4 +108,12 @@ function inOrder(quota: Quota): Record<string, number> {
 
 function mapped(all: Readonly<Record<string, Quota>>, form: (one: Quota) => JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(all).map(([name, one]) => [name, form(one)]))
+}
+
+/** Throws `insufficient_scope`: a key that could change quotas would be held by none. */
+export function requireSignIn({ credential }: UserActor): void {
+  if (credential.kind === 'session') return
+  throw new HubError('insufficient_scope', 'Quotas are set with a sign-in, and not with an access key', {
+    hint: 'Sign in to do this.',
+  })
 }

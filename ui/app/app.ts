@@ -9,7 +9,7 @@ import { placeOf } from './places.ts'
 import { pluginPages } from './plugin-pages.ts'
 import { router } from './router.ts'
 import { session } from './session.ts'
-import '../components/toast.ts'
+import '../components/layers/toast.ts'
 
 /**
  * The whole console: the sign-in page without a session, otherwise the frame with the page of the present address. The address

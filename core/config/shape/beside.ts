@@ -8,18 +8,20 @@ export interface BesideBody {
   readonly attached?: JsonObject
 }
 
-/** The settings of bundled plugins beside things: a file is read before the plugins run that have them. */
-const ATTACHED = ['quota', 'approvals', 'guards']
-
-/** Names of all such members. */
-export const BESIDE_BODY: readonly string[] = ['shares', ...ATTACHED]
-
-/** The members of an entry that stand beside its body. */
-export function besideBody(entry: JsonValue): BesideBody {
+/** The members of an entry that stand beside its body; `attached`: names of the settings of plugins. */
+export function besideBody(entry: JsonValue, attached: readonly string[]): BesideBody {
   if (!isJsonObject(entry)) return {}
-  const found = ATTACHED.filter(name => entry[name] !== undefined).map(name => [name, entry[name] ?? null])
+  const found = attached.filter(name => entry[name] !== undefined).map(name => [name, entry[name] ?? null])
   return {
     ...(entry.shares === undefined ? {} : { shares: entry.shares }),
     ...(found.length === 0 ? {} : { attached: Object.fromEntries(found) }),
   }
+}
+
+/** The entry without the settings of plugins, which its body does not have. */
+export function withoutBeside(entry: JsonObject, attached: readonly string[]): JsonObject {
+  const isInside = ([name]: readonly [string, JsonValue]) => !attached.includes(name)
+  return attached.some(name => entry[name] !== undefined)
+    ? Object.fromEntries(Object.entries(entry).filter(isInside))
+    : entry
 }

@@ -2,7 +2,6 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/js
 import { shellWords } from '../../domain/program/shell-words.ts'
 import { COMMON_FIELDS } from '../../domain/server/server-table.ts'
 import { transportWord } from '../../domain/server/transport-name.ts'
-import { BESIDE_BODY } from './beside.ts'
 import { isToolFilter, readToolLists, TOOL_LISTS } from './tool-lists.ts'
 
 /** An entry as the body of `POST /api/servers`, without `name` and `owner`, and warnings about ignored fields. */
@@ -59,17 +58,7 @@ export function standsFor(alias: string, field: string, entry: JsonObject): bool
 }
 
 /** Fields without a meaning here that are ignored without a warning. */
-const SILENT = new Set([
-  'name',
-  'owner',
-  'options',
-  'alwaysAllow',
-  'autoApprove',
-  '$schema',
-  'gallery',
-  'id',
-  ...BESIDE_BODY,
-])
+const SILENT = new Set(['name', 'owner', 'options', 'alwaysAllow', 'autoApprove', '$schema', 'gallery', 'id', 'shares'])
 
 /** Words for an address whose transport is detected, as for one without a word. */
 const FOUND_OUT: ReadonlySet<string> = new Set(['remote', 'url', 'mcp', 'auto'])

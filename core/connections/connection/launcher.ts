@@ -182,7 +182,7 @@ export class Launcher {
     // Before anything is unpacked, which would be done again at each start.
     if (isProject) resolveInside(child.command)
     const { copies, installer } = this.#options
-    const enclosed = { ...confinement, program: stored.id }
+    const enclosed = { ...confinement, program: stored }
     await copies.ensure({ confinement, program: stored }, async () => {
       if (isProject) await installer.installProject({ serverId, confinement: enclosed }, wanted)
     })

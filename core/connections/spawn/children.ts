@@ -21,7 +21,8 @@ import { StderrTail } from '../process/stderr-tail.ts'
 import { signalGroup, stopOnce } from '../process/stop-child.ts'
 import { Watchdog } from '../process/watchdog.ts'
 import { stageFailure } from '../sandbox/command.ts'
-import { programPlace, type Sandbox, type SandboxPolicy } from '../sandbox/sandbox.ts'
+import { type ProgramPlace, programPlace } from '../sandbox/program-folders.ts'
+import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { FolderPlace } from '../sandbox/work-folders.ts'
 import type { Child } from './child.ts'
 import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
@@ -66,7 +67,7 @@ interface Running {
   /** The user for whom it runs, where another one owns the server. */
   readonly foreignUserId: string | undefined
   /** The unpacked program that it runs. */
-  readonly program: FolderPlace | undefined
+  readonly program: ProgramPlace | undefined
 }
 
 /** The process table: the only place where servers' programs are started, awaited and killed. */
@@ -240,7 +241,7 @@ export class Children {
   }
 
   /** The unpacked programs that processes run now. */
-  programPlaces(): readonly FolderPlace[] {
+  programPlaces(): readonly ProgramPlace[] {
     return [...this.#running.values()].flatMap(({ program }) => program ?? [])
   }
 

@@ -80,6 +80,7 @@ export interface ResourceRoutesDeps
   readonly startedAtMs: number
   readonly draining: () => boolean
   readonly checks: HealthDeps['checks']
+  readonly healthChecks: HealthDeps['healthChecks']
   /** Features of this hub for `/api/public/info`. */
   readonly features: Readonly<Record<string, boolean>>
 }

@@ -49,7 +49,7 @@ export class BesideRun {
     const result =
       item.kind === 'shares'
         ? await importShares(this.#scope, item, thing, this.#subjects, warnings)
-        : await importAttached(this.#scope, item, { ...thing, ownerId: thing.owner.id }, warnings)
+        : await importAttached(this.#scope, item, { ...thing, ownerId: thing.owner.id }, this.#subjects, warnings)
     return { ...result, name: thing.name }
   }
 

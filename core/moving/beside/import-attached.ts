@@ -8,17 +8,19 @@ import { maskSecret } from '../../domain/server/secrets.ts'
 import type { AttachedSettings, AttachedThing } from '../../features/attached.ts'
 import type { ImportResult, ImportScope, Of } from '../import-scope.ts'
 import type { RollbackParts } from './rollback-parts.ts'
+import type { Subjects } from './subjects.ts'
 
 /**
  * Saves the settings of a plugin beside a thing, within the final transaction. Throws `validation_failed`, and what the plugin throws
  * for an actor who may not set them.
  */
-export function importAttached(
+export async function importAttached(
   scope: ImportScope,
   item: Of<'attached'>,
   thing: AttachedThing & { readonly name: string },
+  subjects: Subjects,
   warnings: string[],
-): Promise<ImportResult> | ImportResult {
+): Promise<ImportResult> {
   const { attached, actor, parts, made } = scope
   const { attached: kind } = item
   scope.missing = item.missing ?? []
@@ -26,7 +28,8 @@ export function importAttached(
   if (!settings) return left(warnings, `The plugin "${attached.pluginOf(kind)}" does not run`)
   if (scope.missing.length > 0) return left(warnings, `It is taken when you answer what it asks: ${namesOf(scope)}`)
   settings.permit?.(actor, thing)
-  const value = settings.check(item.value, item.of)
+  const value = await withTeams(scope, settings, settings.check(item.value, item.of), subjects, warnings)
+  if (scope.missing.length > 0) return { verdict: 'skipped' }
   const shown = { body: shownBody(settings, value) }
   const present = settings.open(thing, () => '')
   if (isDeepStrictEqual(present, blanked(settings, value))) return { verdict: 'same', ...shown }
@@ -44,12 +47,34 @@ export function importAttached(
   }
   if (!scope.replaces(item, { ownerId: thing.ownerId }, warnings)) return { verdict: 'exists', ...shown }
   const before = settings.open(thing, secret => secret) ?? null
-  return scope
-    .replace(common, { value: before }, async () => {
-      save()
-      return revision
-    })
-    .then(result => ({ ...result, ...shown }))
+  const result = await scope.replace(common, { value: before }, async () => {
+    save()
+    return revision
+  })
+  return { ...result, ...shown }
+}
+
+/** The value with the names of teams here; `scope.missing` gets those that are not here. */
+async function withTeams(
+  scope: ImportScope,
+  settings: AttachedSettings,
+  value: JsonValue,
+  subjects: Subjects,
+  warnings: string[],
+): Promise<JsonValue> {
+  const named = new Set<string>()
+  const noted = settings.renamed?.(value, team => {
+    named.add(team)
+    return team
+  })
+  if (noted === undefined || named.size === 0) return value
+  const here = new Map<string, string>()
+  for (const team of named) {
+    const found = await subjects.find(`team:${team}`, warnings)
+    if (found) here.set(team, found.slice('team:'.length))
+    else scope.missing = [...scope.missing, { name: `team:${team}`, secret: false }]
+  }
+  return settings.renamed?.(value, team => here.get(team) ?? team) ?? value
 }
 
 function left(warnings: string[], why: string): ImportResult {

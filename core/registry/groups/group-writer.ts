@@ -161,8 +161,9 @@ export class GroupWriter {
       if (Number(gone.numDeletedRows) === 0) throw notFound('group', ref)
       await trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', '=', row.id).execute()
       after(() => {
-        this.#deps.shares.forgetThing(row.id)
+        // Before the shares are forgotten, so that those with a share hear of it.
         emitGroupEvent(this.#deps, 'group.removed', row)
+        this.#deps.shares.forgetThing(row.id)
       })
     })
   }

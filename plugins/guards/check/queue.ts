@@ -6,11 +6,15 @@ import type { Checked } from './check.ts'
 
 /** Longest check; a longer one is ended together with its thread. */
 const CHECK_MS = 10_000
-/** Threads that long texts are checked in: one processor is left to the hub. */
-const THREADS = Math.max(1, Math.min(2, availableParallelism() - 1))
+/** Threads that long texts are checked in. One of them is kept for owners whose checks are short. */
+const THREADS = Math.max(2, Math.min(3, availableParallelism() - 1))
+/** A check that takes longer makes its owner a slow one, until one of its checks is short again. */
+const SLOW_MS = 1_000
 /** Checks and bytes of one owner's rules that wait. */
 const MOST_WAITING = 64
 const MOST_BYTES = 64 * 1024 * 1024
+/** Slow owners that are remembered. */
+const MOST_REMEMBERED = 10_000
 
 export type CheckThread = PluginThread<CheckRequest, Checked>
 
@@ -21,8 +25,8 @@ interface Job {
 }
 
 /**
- * Checks of long texts, in threads. One owner's rules have one thread at a time, and the owners take turns: patterns that take long, and
- * results that are long, delay the checks of their owner alone.
+ * Checks of long texts, in threads. One owner's rules have one thread at a time, the owners take turns, and those whose checks are slow
+ * never have all threads: patterns that take long, and results that are long, delay the checks of their owner, and of other slow owners.
  */
 export class CheckQueue {
   readonly #open: () => CheckThread
@@ -31,6 +35,7 @@ export class CheckQueue {
   /** By owner; the owner that waits longest is the first. */
   readonly #waiting = new Map<string, Job[]>()
   readonly #running = new Set<string>()
+  readonly #slow = new Set<string>()
 
   constructor(open: () => CheckThread) {
     this.#open = open
@@ -51,7 +56,7 @@ export class CheckQueue {
 
   #next(): void {
     for (const [owner, jobs] of this.#waiting) {
-      if (this.#running.has(owner)) continue
+      if (this.#running.has(owner) || (this.#slow.has(owner) && this.#slowRunning >= THREADS - 1)) continue
       const thread = this.#idle.pop() ?? this.#opened()
       if (!thread) return
       const job = jobs.shift()
@@ -63,6 +68,18 @@ export class CheckQueue {
     }
   }
 
+  #remember(owner: string): void {
+    const [oldest] = this.#slow
+    if (this.#slow.size >= MOST_REMEMBERED && oldest !== undefined) this.#slow.delete(oldest)
+    this.#slow.add(owner)
+  }
+
+  get #slowRunning(): number {
+    let count = 0
+    for (const owner of this.#running) if (this.#slow.has(owner)) count += 1
+    return count
+  }
+
   #opened(): CheckThread | undefined {
     if (this.#threads >= THREADS) return undefined
     this.#threads += 1
@@ -71,6 +88,7 @@ export class CheckQueue {
 
   async #run(owner: string, { request, done }: Job, thread: CheckThread): Promise<void> {
     this.#running.add(owner)
+    const startedMs = performance.now()
     try {
       done.resolve(await thread.request(request, CHECK_MS))
     } catch (cause) {
@@ -79,6 +97,8 @@ export class CheckQueue {
       )
     }
     this.#running.delete(owner)
+    this.#slow.delete(owner)
+    if (performance.now() - startedMs > SLOW_MS) this.#remember(owner)
     this.#idle.push(thread)
     this.#next()
   }

@@ -105,7 +105,7 @@ class PbPageGuards extends PbPage {
     return [
       { id: 'id', head: t('Rule'), cell: ({ id }) => html`<span class="nm">${id}</span>` },
       { ...{ id: 'match', head: t('Finds'), label: t('Finds') }, cell: matchWords },
-      { ...{ id: 'on', head: t('Looks at'), label: t('Looks at') }, cell: ({ on }) => onWord(on) },
+      { ...{ id: 'on', head: t('Looks at'), label: t('Looks at') }, cell: placesOf },
       {
         ...{ id: 'then', head: t('Does'), label: t('Does') },
         cell: ({ then }) => html`<span class="tag ${then === 'observe' ? 'line' : ''}">${thenWord(then)}</span>`,
@@ -146,6 +146,12 @@ class PbPageGuards extends PbPage {
   }
 }
 customElements.define('pb-page-guards', PbPageGuards)
+
+/** The direction in which a rule looks, and the tools and tags that it is limited to. */
+function placesOf({ on, tools = [], tags = [] }: GuardRule): unknown {
+  const limits = [...tools, ...tags.map(tag => t('tag {name}', { name: tag }))]
+  return html`${onWord(on)}${limits.length > 0 ? html`<span class="cellsub">${limits.join(', ')}</span>` : nothing}`
+}
 
 function none(): unknown {
   return html`<section class="card">${emptyState({

@@ -46,6 +46,9 @@ export const guards: Readonly<Record<string, string>> = {
   'Puts a mark in its place.': '用标记替换找到的内容。',
   Refuse: '拒绝',
   'The call fails. A tool may have acted when its result is refused.': '调用失败。结果被拒绝时，工具可能已经执行。',
+  'The rule applies where the server or the group has one of these, separated by commas. Empty: everywhere.':
+    '服务器或分组具有其中之一标签时规则生效，以逗号分隔；留空表示不限。',
+  'tag {name}': '标签 {name}',
   'Names with *, separated by commas. Empty: all.': '名称，可用 *，以逗号分隔；留空表示全部。',
   'Signs each request as Standard Webhooks says.': '按 Standard Webhooks 为每个请求签名。',
   'Longest wait, ms': '最长等待（毫秒）',

@@ -14,7 +14,7 @@ export const invitations: Readonly<Record<string, string>> = {
   'Send this link. It is shown this once.': '请发送此链接。它仅显示这一次。',
   'I have sent it': '我已发送',
   'Invite to {thing}': '邀请使用 {thing}',
-  For: '对象',
+  'Number of people': '人数',
   'one person': '一个人',
   'up to {n} people': '最多 {n} 人',
   'They may': '权限',

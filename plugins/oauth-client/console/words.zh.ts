@@ -28,7 +28,7 @@ export const connections: Readonly<Record<string, string>> = {
   'You are signed in': '您已登录',
   '“{name}” has your sign-in. You can close this window and go on in your app.':
     '“{name}”已取得您的登录。您可以关闭此窗口，回到您的应用继续。',
-  'You are not signed in': '您尚未登录',
+  'You are not signed in': '未能登录',
   'Nothing to finish': '没有要完成的登录',
   'This page ends a sign-in at a server, and was opened without one.':
     '此页面用于完成在服务器的登录，但打开时没有正在进行的登录。',

@@ -306,7 +306,7 @@ describe('an import', () => {
     ])
   })
 
-  test('by an access key sets no rules and no quotas of keys, as by REST; undoing neither', async () => {
+  test('by an access key sets no rules and no quotas, as by REST, and takes none back', async () => {
     const { eve } = old
     const { secret } = await eve.ok('POST', '/api/keys', { label: 'agent', scopes: ['api'] })
     const byKey = new Client(one.url, 'eve', secret)
@@ -317,12 +317,12 @@ describe('an import', () => {
     })
     expect(beside(await planned(byKey, { document }))).toEqual([
       'approvals server own invalid',
-      'quota server own new',
+      'quota server own invalid',
       'quota key agent invalid',
     ])
     const { id } = await applied(eve, { document })
     const back = await byKey.ok('POST', `/api/import/${id}/rollback`)
-    expect(back.kept.map(({ kind }: Item) => kind).sort()).toEqual(['approvals', 'quota'])
+    expect(back.kept.map(({ kind }: Item) => kind).sort()).toEqual(['approvals', 'quota', 'quota'])
   })
 
   test('asks for the secret of a webhook, and takes no rules without it; a wrong rule is named with its place', async () => {
@@ -376,7 +376,7 @@ describe('an import', () => {
     const made = await applied(ada, { document })
     expect(beside(made)).toEqual([
       'quota user gina new',
-      ...['shares server lamp new', 'quota server lamp new', 'approvals server lamp new', 'shares group lamps new'],
+      ...['shares server lamp new', 'approvals server lamp new', 'quota server lamp new', 'shares group lamps new'],
     ])
     expect((await ada.ok('GET', '/api/servers/gina~lamp/shares')).items).toMatchObject([
       { subject: 'user:bob', role: 'see' },

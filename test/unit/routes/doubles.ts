@@ -218,7 +218,8 @@ export class World {
         remove: () => Promise.reject(new Error('not asked for')),
       },
       logStore: () => undefined,
-      logging: { levels: new LogLevels('info'), sinks: () => [] },
+      logging: { levels: new LogLevels('info'), sinks: () => [], components: [] },
+      healthChecks: {},
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
       clientConfigs: bundledClients,
       importDocument: async () => ({ entries: [] }),
@@ -228,7 +229,7 @@ export class World {
       checks: async () => ({
         store: 'ok',
         sinks: 'none',
-        history: 'ok',
+        ofPlugins: [],
         plugins: 'ok',
         descriptors: 'ok',
         sandbox: 'none',

@@ -2,8 +2,8 @@ import type { ConnectedClient, ConnectedServer, ConnectionLink, Connections } fr
 import { formatNumber } from '../../text/format.ts'
 import { problemText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
-import { causeOf } from '../cause.ts'
-import { isResting, type Tone } from '../status.ts'
+import { causeOf } from '../servers/cause.ts'
+import { isResting, type Tone } from '../servers/status.ts'
 import { type Edge, ordered } from './order.ts'
 
 /** A client, a group or a server in the patch bay. */

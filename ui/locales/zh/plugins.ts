@@ -25,7 +25,7 @@ export const plugins: Readonly<Record<string, string>> = {
   '{n} alert channel': '{n} 个告警渠道',
   '{n} alert channels': '{n} 个告警渠道',
   Log: '日志',
-  'Its log lines': '查看其日志',
+  'Its log lines': '相关日志',
   Stack: '堆栈',
   Configuration: '配置',
   'This plugin takes no configuration.': '此插件没有配置。',

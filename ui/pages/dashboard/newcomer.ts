@@ -4,7 +4,7 @@ import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { pluginPages } from '../../app/plugin-pages.ts'
 import { href, router } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
-import { groupOnlineButton } from '../../components/group-online.ts'
+import { groupOnlineButton } from '../../components/servers/group-online.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 

@@ -2,9 +2,9 @@ import { html, nothing, type PropertyValues } from 'lit'
 import { readAll, serverPath } from '../../api/servers.ts'
 import { refOf, type ServerRecord, type ToolRecord } from '../../api/types.ts'
 import { PbElement } from '../../components/element.ts'
-import { menu } from '../../components/menu.ts'
+import { menu } from '../../components/layers/menu.ts'
+import { mark, stateOf } from '../../components/servers/status.ts'
 import { emptyState } from '../../components/states.ts'
-import { mark, stateOf } from '../../components/status.ts'
 import type { Choice, TreeNode } from '../../components/tree/tree.ts'
 import { formatNumber } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
@@ -88,7 +88,7 @@ export class PbGroupMembers extends PbElement {
     const others = this.servers.filter(server => !present.has(refOf(server)))
     const items = others.map(server => ({
       label: refOf(server),
-      icon: stateOf(server.status).icon,
+      icon: stateOf(server).icon,
       action: () => this.#put([...this.draft.members, newMember(server)]),
     }))
     const label = t('Add server')
@@ -115,7 +115,7 @@ export class PbGroupMembers extends PbElement {
   }
 
   #memberSide(member: DraftMember, record: ServerRecord | undefined, count: number, all: number): unknown {
-    const state = record && record.status.state !== 'online' ? stateOf(record.status) : undefined
+    const state = record && record.status.state !== 'online' ? stateOf(record) : undefined
     const mode = (event: Event): void => {
       const whole = (event.target as HTMLSelectElement).value === 'all'
       const known = this.tools.get(member.server) ?? []

@@ -4,10 +4,11 @@ import { isEditable, readHealth, refOf } from '../../api/servers.ts'
 import { hasRole } from '../../api/sharing.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { Resource } from '../../app/resource.ts'
-import { causeOf } from '../../components/cause.ts'
+import { session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
+import { causeOf } from '../../components/servers/cause.ts'
+import { attemptText, isResting } from '../../components/servers/status.ts'
 import { errorState, hintLine, ownWordsOf } from '../../components/states.ts'
-import { attemptText, isResting } from '../../components/status.ts'
 import { serverCallsNote } from '../../text/figures.ts'
 import { formatNumber, UNKNOWN } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
@@ -70,7 +71,7 @@ export class PbServerOverview extends PbElement {
     const { reason } = status
     if (problem)
       return html`<div class="callout bad" role="status">${icon('circle-x')}<div class="grow stack t"><p><b>${problemText(problem)}</b> <code>${problem.code}</code></p>${hintLine(problem)}${ownWordsOf(problem)}</div></div>`
-    if (status.state !== 'offline' || isResting(status) || !reason) return nothing
+    if (status.state !== 'offline' || isResting(status) || !reason || isOfOwner(this.server)) return nothing
     const cause = causeOf(reason.code)
     const attempt = attemptText(status, this.now || Date.now())
     return html`<div class="callout bad" role="status">${icon('circle-x')}<div class="grow stack t"><p><b>${t('Offline: {cause}', { cause: cause ?? problemText(reason) })}</b></p>
@@ -133,6 +134,11 @@ export class PbServerOverview extends PbElement {
   }
 }
 customElements.define('pb-server-overview', PbServerOverview)
+
+/** True when its owner alone has no credential, and the reader is somebody else: a note on every tab says so. */
+function isOfOwner({ owner, status }: ServerRecord): boolean {
+  return status.reason?.ofOwner === true && owner !== session.user?.name
+}
 
 const SPARK_WIDTH = 84
 const SPARK_HEIGHT = 22

@@ -46,7 +46,7 @@ export class PbPageSettings extends PbPage {
         ({ id, label }) =>
           html`<li><a href=${href(`/settings/${id}`)} aria-current=${id === present ? 'page' : nothing}>${label()}</a></li>`,
       )}</ul>`
-    return html`<div class="setg"><nav class="setnav" aria-label=${t('Sections')}><p class="xs q">${t('Yours')}</p>${list(own)}${session.isAdmin ? html`<p class="xs q">${t('Hub')}</p>${list(hub)}` : nothing}</nav>
+    return html`<div class="setg"><nav class="setnav" aria-label=${t('Sections')}><p class="xs q">${t('Personal')}</p>${list(own)}${session.isAdmin ? html`<p class="xs q">${t('Hub')}</p>${list(hub)}` : nothing}</nav>
       <div class="stack">${closed ? closedBy(closed) : piece ? html`<pb-piece .piece=${piece}></pb-piece>` : own.some(({ id }) => id === present) ? html`<pb-own-settings .section=${present}></pb-own-settings>` : session.isAdmin ? html`<pb-system-settings .section=${present}></pb-system-settings>` : adminsOnly()}</div></div>`
   }
 }
