@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { sharedFixture } from '../mcp/shared-fixture.ts'
+import { extent } from '../support/extent.ts'
 import type { Client, Hub } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
 import { axe, openBrowser, openTab, PHONE, type View } from './support/console.ts'
@@ -10,12 +11,19 @@ setDefaultTimeout(120_000)
 
 /** A folder for pictures of the page, if they are wanted. */
 const PICTURES = process.env.APPROVAL_PICTURES
-const VIEWS: readonly (readonly [string, View])[] = [
-  ['wide', {}],
-  ['dark', { theme: 'dark' }],
-  ['chinese', { language: 'zh' }],
-  ['phone', PHONE],
-]
+/** Two share every theme, language and width between them. */
+const VIEWS = extent<readonly (readonly [string, View])[]>(
+  [
+    ['wide', {}],
+    ['chinese, dark, phone', { ...PHONE, theme: 'dark', language: 'zh' }],
+  ],
+  [
+    ['wide', {}],
+    ['dark', { theme: 'dark' }],
+    ['chinese', { language: 'zh' }],
+    ['phone', PHONE],
+  ],
+)
 
 let browser: Browser
 let hub: Hub
