@@ -60,7 +60,15 @@ const LEVELS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['main'],
   ],
   'core/features': [['services'], ['*']],
-  'core/config': [['jsonc'], ['jsonc-edit'], ['shape'], ['*'], ['client-file', 'import']],
+  'core/config': [
+    ['jsonc'],
+    ['jsonc-edit', 'parsers', 'schema'],
+    ['variables'],
+    ['known-settings'],
+    ['shape'],
+    ['*'],
+    ['client-file', 'import'],
+  ],
   'core/domain': [
     ['text'],
     ['*'],
@@ -173,6 +181,9 @@ const BODIES: Readonly<Record<string, 'charges' | 'charges texts' | 'is counted'
   'core/request/headers.ts': 'is counted',
 }
 
+/** The lists of bundled plugins name each: all of them, and what is known of some before plugins are loaded. */
+const LISTS = ['core/hub/bundled.ts', 'core/hub/bundled-commands.ts', 'core/hub/bundled-settings.ts']
+
 /**
  * Words of features that are to be named in folders of their own alone, and other meanings of the word. `left`: lines elsewhere
  * in core that name the feature still, without migrations. The number may only fall, and is 0 when the feature is a plugin.
@@ -180,24 +191,22 @@ const BODIES: Readonly<Record<string, 'charges' | 'charges texts' | 'is counted'
 const FEATURE_WORDS: Readonly<
   Record<string, { readonly own: readonly string[]; readonly general: RegExp; readonly left: number }>
 > = {
-  // The list of bundled plugins names each.
-  market: { own: ['core/hub/bundled.ts'], general: /(?!)/g, left: 18 },
-  // Files that come with the hub, certificates of an authority, a document without references to others, and Ruby's program. The
-  // commands of bundled plugins are a list of their own, which loads no plugin.
+  market: { own: LISTS, general: /(?!)/g, left: 0 },
+  // Files that come with the hub, certificates of an authority, a document without references to others, and Ruby's program.
   bundle: {
-    own: ['core/hub/bundled.ts', 'core/hub/bundled-commands.ts', 'core/store/migrate.ts'],
+    own: [...LISTS, 'core/store/migrate.ts'],
     general: /bundled|[_-]ca[_-]bundle|ca[_-]bundle|bundle the document|\|bundle\|/gi,
     left: 0,
   },
   // Events that the live stream repeats, and what programs keep of their users.
   history: {
-    own: ['core/hub/bundled.ts'],
+    own: LISTS,
     general: /event-?histor(?:y|ies)|HistoryLimits|#histories|its history and its own sign-in/gi,
-    left: 7,
+    left: 0,
   },
   // The answer at the paths of OAuth while no plugin has them. Left are the names of the fields of sign-in where an entry of a
   // file is read, and what stays behind when servers of other programs are imported.
-  oauth: { own: ['core/hub/bundled.ts', 'core/http/no-oauth.ts'], general: /refuseOAuth|no-oauth/g, left: 18 },
+  oauth: { own: [...LISTS, 'core/http/no-oauth.ts'], general: /refuseOAuth|no-oauth/g, left: 18 },
   // The name of the field with values of users.
   "'bring'": { own: [], general: /(?!)/g, left: 1 },
 }

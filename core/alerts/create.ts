@@ -29,7 +29,7 @@ import { Notices } from './delivery/notices.ts'
 import { Outbox, type Reach } from './delivery/outbox.ts'
 import { AlertEngine } from './engine.ts'
 import { mirrorAlerts } from './file-settings.ts'
-import { HubFacts, type HubFactsDeps } from './hub-facts.ts'
+import type { HubFactsDeps } from './hub-facts.ts'
 import { pruneIncidents } from './incident-retention.ts'
 import {
   acknowledge,
@@ -43,6 +43,7 @@ import {
 import type { MachineSource } from './machine-facts.ts'
 import { movingAlerts } from './moving.ts'
 import { previewRule } from './preview-rule.ts'
+import { RuleFacts, type RuleFactsDeps } from './rule-facts.ts'
 import { activeRule, checkChannels, prepareRule, RULES, ruleView } from './rules.ts'
 import { Silences, type StoredSilence } from './silences.ts'
 import { testChannel, testRule } from './test-rule.ts'
@@ -52,7 +53,10 @@ const PRUNE_MS = 60 * 60_000
 const TESTS_PER_MINUTE = 6
 
 /** Dependencies of the alerts on the rest of the hub. */
-export interface AlertsDeps extends Omit<MachineSource, 'now'>, Pick<HubFactsDeps, 'custom' | 'onRecord'> {
+export interface AlertsDeps
+  extends Omit<MachineSource, 'now'>,
+    Pick<HubFactsDeps, 'custom' | 'onRecord'>,
+    Pick<RuleFactsDeps, 'metrics'> {
   readonly store: Store
   readonly registry: { readonly servers: Pick<Registry['servers'], 'list'> }
   readonly upstreams: Pick<Upstreams, 'status'>
@@ -120,7 +124,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
   const { store, sealer, types, log, now = () => performance.now() } = deps
   const outbox = new Outbox({ store, sealer, log, types, now, reachFor: ownersReach(deps), delivered: deps.delivered })
   const notices = new Notices({ store, outbox, log, types, now, delivered: deps.delivered })
-  const facts = new HubFacts({ ...deps, now, stateChanged: () => engine.stateChanged() })
+  const facts = new RuleFacts({ ...deps, now, stateChanged: () => engine.stateChanged() })
   const wake = outbox.wake.bind(outbox)
   const engine: AlertEngine = new AlertEngine({ store, bus: deps.bus, log, facts, now, wake })
   const changed = (): void => engine.rulesChanged()

@@ -21,6 +21,8 @@ export interface Facts {
   /** By their keys. */
   readonly subjects: ReadonlyMap<string, Subject>
   valueOf(key: string): FactValue
+  /** A text for messages in place of the value. */
+  textOf?(key: string): string | undefined
 }
 
 /** Servers that a rule sees: those of one owner, or all. */

@@ -12,9 +12,8 @@ import { Histogram } from '../telemetry/histogram.ts'
 import { CALL_WINDOW_MS, CallWindows, isOtherCalls, OtherCalls } from './call-windows.ts'
 import type { AlertFacts, AlertServer, Facts, RuleScope, Subject } from './facts.ts'
 import { isMachineMetric, MachineFacts, type MachineSource } from './machine-facts.ts'
-import { Occurrences } from './occurrences.ts'
 import { RECORD_WINDOW_MS, RecordFacts, type RecordSource } from './record-facts.ts'
-import { ServerStates } from './server-states.ts'
+import { Occurrences, ServerStates } from './server-states.ts'
 
 /** Sources of {@link HubFacts}. */
 export interface HubFactsDeps extends MachineSource, RecordSource {

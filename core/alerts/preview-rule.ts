@@ -1,11 +1,12 @@
 import { LIMITS } from '../config/limits.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { UserActor } from '../contract/records.ts'
+import { testsOf } from '../domain/alerts/condition.ts'
 import { conditionText } from '../domain/alerts/condition-text.ts'
 import { parseRuleBody } from '../domain/alerts/rule-body.ts'
 import type { StoredRecords } from '../features/log-store.ts'
-import type { HubFacts } from './hub-facts.ts'
 import { pastOfRule, whyNoPast } from './preview.ts'
+import type { RuleFacts } from './rule-facts.ts'
 import type { EvaluatedRule } from './rules.ts'
 import { evaluateSubjects } from './subjects.ts'
 
@@ -16,7 +17,7 @@ const SHOWN_SUBJECTS = 100
  * `validation_failed` with the column of an error, and as `StoredRecords.measure`.
  */
 export async function previewRule(
-  facts: Pick<HubFacts, 'unavailable' | 'readServers' | 'values' | 'settling' | 'refresh' | 'dispose'>,
+  facts: Pick<RuleFacts, 'unavailable' | 'readServers' | 'readMetrics' | 'values' | 'settling' | 'refresh' | 'dispose'>,
   actor: UserActor,
   body: JsonObject,
   records: Pick<StoredRecords, 'measure'> | undefined,
@@ -25,6 +26,7 @@ export async function previewRule(
   const { rule, condition } = parseRuleBody(whole, query => facts.unavailable(query))
   const active: EvaluatedRule = { owner: { id: actor.userId, name: actor.name, role: actor.role }, rule, condition }
   const servers = await facts.readServers()
+  await facts.readMetrics(testsOf(condition))
   const why = whyNoPast(active) ?? (records ? undefined : 'This hub stores no log records')
   const past = why === undefined && records ? await pastOfRule(active, servers, records) : undefined
   const text = conditionText(condition)

@@ -8,7 +8,7 @@ import type { EvaluatedRule } from './rules.ts'
 export interface Evaluated {
   readonly subject: Subject
   readonly verdict: Verdict
-  /** Value of the first metric of the condition. */
+  /** Value of the first metric of the condition, or the text that says it. */
   readonly value: FactValue
   /** True when it is too early to evaluate it, after a start of the hub or of its server. */
   readonly settling: boolean
@@ -46,11 +46,15 @@ export async function evaluateSubjects(
       if (values === undefined || isEverywhere(values)) return values?.everywhere
       return values.subjects.has(key) ? values.valueOf(key) : undefined
     }
+    const textIn = (test: (typeof tests)[number]): string | undefined => {
+      const values = known.get(test)
+      return values === undefined || isEverywhere(values) ? undefined : values.textOf?.(key)
+    }
     const [first] = tests
     evaluated.set(key, {
       subject: subjects.get(key) ?? TOTAL,
       verdict: verdictOf(condition, valueIn, rule.rule.threshold),
-      value: first && valueIn(first),
+      value: first && (textIn(first) ?? valueIn(first)),
       settling: tests.some(test => facts.settling(test.query, key)),
     })
     await pause()

@@ -3,6 +3,7 @@ import type { FileRecords } from '../config/shape/sections.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Actor } from '../contract/records.ts'
+import { makersBy } from '../domain/ownership.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Bridge, BridgeEndpoint, BridgeLink, BridgePreview, BridgeTestStep } from '../features/bridge.ts'
 import type { WriteOptions } from '../registry/api.ts'
@@ -124,14 +125,15 @@ export function createAssistant(deps: AssistantDeps): Assistant {
         const owner = actor.kind === 'user' ? { id: actor.userId, name: actor.name } : undefined
         if (!owner) throw new TypeError('An endpoint belongs to a user')
         const token = body.direction === 'inbound' ? newToken() : undefined
-        const prepare = prepareEndpoint(body, await target(owner, body), deps, token)
+        const prepare = prepareEndpoint(body, await target(owner, body), { ...deps, ...makersBy(actor) }, token)
         const made = await settings.create(actor, undefined, prepare)
         await links.changed(made.owner.id)
         return { ...(await show(made)), ...(token ? { token: token.secret } : {}) }
       },
       async replace(actor, ref, body, options) {
         const before = await settings.get(actor, ref)
-        const prepare = prepareEndpoint(body, await target(before.owner, body, before), deps)
+        const by = { ...deps, ...makersBy(actor) }
+        const prepare = prepareEndpoint(body, await target(before.owner, body, before), by)
         const changed = await settings.replace(actor, ref, prepare, options)
         await links.changed(changed.owner.id)
         return show(changed)
@@ -149,7 +151,7 @@ export function createAssistant(deps: AssistantDeps): Assistant {
           hint: 'Replace its url by the one that the platform gives you.',
         })
       const token = newToken()
-      const changed = await settings.replace(actor, ref, withToken(token), options)
+      const changed = await settings.replace(actor, ref, withToken(token, makersBy(actor).makers), options)
       await links.changed(changed.owner.id)
       return { ...(await show(changed)), token: token.secret }
     },

@@ -36,6 +36,8 @@ export interface StoredEndpoint {
   /** Inbound: SHA-256 (hex) of the token, and its last characters. */
   readonly tokenHash?: string
   readonly last4?: string
+  /** Ids of the access keys that may know the token or the address, by which it was made or changed; see `keysBehind`. */
+  readonly makers?: readonly string[]
 }
 
 /** A new token of an inbound endpoint: 256 random bits, of which only the hash is stored. */
@@ -49,6 +51,8 @@ export interface PrepareDeps {
   readonly sealer: Sealer
   /** Networks (CIDR) that all users may connect to. */
   readonly outboundAllow: readonly string[]
+  /** Ids of the access keys behind the one who saves it. */
+  readonly makers?: readonly string[]
 }
 
 /** Makes a token. */
@@ -87,7 +91,7 @@ export function urlOf(setting: OwnedSetting, sealer: Sealer): string | undefined
 export function prepareEndpoint(
   body: JsonObject,
   target: EndpointTarget | undefined,
-  { sealer, outboundAllow }: PrepareDeps,
+  { sealer, outboundAllow, makers }: PrepareDeps,
   token?: EndpointToken | 'none',
 ): Prepare {
   return (owner, place, before) => {
@@ -108,7 +112,7 @@ export function prepareEndpoint(
     const judged = enabled || knownUrl !== url ? url : undefined
     refuseClosedUrl(judged, { networks: outboundAllow, admin: owner.role === 'admin' })
     const kept = keptToken(known, token)
-    const stored: StoredEndpoint = { name, direction, target, enabled, limits, ...kept }
+    const stored: StoredEndpoint = { name, direction, target, enabled, limits, ...kept, ...joinedMakers(known, makers) }
     const { purpose, field } = ENDPOINT_SECRETS
     const secrets = url === undefined ? null : sealer.seal(purpose, { ...place, field }, url)
     return { name, body: stored as unknown as JsonObject, secrets }
@@ -143,13 +147,19 @@ function readDirection(fields: Fields, known: StoredEndpoint | undefined): Store
   return direction
 }
 
-/** The same endpoint with another token. */
-export function withToken(token: EndpointToken): Prepare {
+/** The same endpoint with another token, which nobody knows but the one who asked for it, with these access keys behind. */
+export function withToken(token: EndpointToken, makers: readonly string[] = []): Prepare {
   return (_owner, _place, before) => {
     if (!before) throw new Error('There is no endpoint')
-    const { name, body, secrets } = before
-    return { name, body: { ...body, ...token.stored }, secrets }
+    const { name, secrets } = before
+    const { makers: _, ...body } = before.body
+    return { name, body: { ...body, ...token.stored, ...joinedMakers(undefined, makers) }, secrets }
   }
+}
+
+function joinedMakers(known: Pick<StoredEndpoint, 'makers'> | undefined, saving: readonly string[] = []) {
+  const makers = [...new Set([...(known?.makers ?? []), ...saving])]
+  return makers.length === 0 ? {} : { makers }
 }
 
 /** The address in its displayed form; only a mask if it cannot be decrypted, so that the other endpoints are still shown. */

@@ -73,7 +73,7 @@ export class HubSide {
 
   async #open(setting: OwnedSetting, events: Parameters<BridgeEndpoint['open']>[0]): Promise<BridgeSession> {
     const { registry, mcp } = this.#deps
-    const { name, target, limits } = endpointOf(setting)
+    const { name, target, limits, makers } = endpointOf(setting)
     const owner = await this.#owner(setting)
     const bound = await boundThing(registry, owner, target)
     if (!bound) {
@@ -83,7 +83,7 @@ export class HubSide {
     }
     const clientName = `assistant ${name}`
     const shows = { clientName, resultCharacters: limits.resultCharacters }
-    const client = await mcp.openPath({ actor: callerFor(owner), path: bound.path, ...shows, ...events })
+    const client = await mcp.openPath({ actor: callerFor(owner, makers), path: bound.path, ...shows, ...events })
     return {
       tools: most => client.tools(most),
       call: async (tool, args, signal) => {

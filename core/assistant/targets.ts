@@ -17,10 +17,10 @@ export interface BoundThing {
 
 /**
  * The owner of an endpoint as the caller: with the rights of an ordinary user, regardless of who created or changed the
- * endpoint. Administrators have no additional rights at `/mcp`.
+ * endpoint. `makers`: the access keys by which it was made. Administrators have no additional rights at `/mcp`.
  */
-export function callerFor({ id, name }: Pick<Owner, 'id' | 'name'>): UserActor {
-  return { kind: 'user', userId: id, name, role: 'user', credential: { kind: 'local' } }
+export function callerFor({ id, name }: Pick<Owner, 'id' | 'name'>, makers?: readonly string[]): UserActor {
+  return { kind: 'user', userId: id, name, role: 'user', credential: { kind: 'local', ...(makers ? { makers } : {}) } }
 }
 
 /** `$smart`, or `$smart/` and a reference. */

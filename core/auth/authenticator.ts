@@ -181,6 +181,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
       label: key.label,
       scopes: key.scopes,
       ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+      ...(key.makers ? { makers: key.makers } : {}),
     }
     return { userId: key.ownerId, credential, epoch: null, keyHash }
   }

@@ -25,6 +25,8 @@ export type Credential =
       readonly label: string
       readonly scopes: readonly KeyScope[]
       readonly expiresAtMs?: number
+      /** Ids of the keys from which it descends, the oldest first; some may be deleted. Absent: a user made it with a sign-in. */
+      readonly makers?: readonly string[]
     }
   | {
       /** Issued by a plugin to a client that a user has agreed to. */
@@ -41,7 +43,7 @@ export type Credential =
       readonly target?: GrantTarget
       readonly expiresAtMs: number
     }
-  | { readonly kind: 'local' }
+  | { readonly kind: 'local'; readonly makers?: readonly string[] }
 
 /** The rights of a client that a user has agreed to: `mcp:tools` includes `mcp:read`, which is everything but calls of tools. */
 export type GrantScope = 'mcp:tools' | 'mcp:read'
@@ -163,14 +165,11 @@ export interface ServerSettings {
 }
 
 /** A server as stored: its settings, its owner, and what keeps it from running. */
-export interface ServerRecord extends ServerSettings {
-  readonly id: string
-  readonly ownerId: string
-  readonly ownerName: string
+export interface ServerRecord
+  extends ServerSettings,
+    Readonly<Record<'id' | 'ownerId' | 'ownerName' | 'createdAt' | 'updatedAt', string>> {
   readonly origin: Origin
   readonly revision: number
-  readonly createdAt: string
-  readonly updatedAt: string
   /** Its owner's account is disabled: the hub does not run it, and nobody else sees it. */
   readonly ownerDisabled?: true
   /** Upper limit on its rights where its owner has more: those of an ordinary user with this network grant. */

@@ -1,4 +1,4 @@
-import type { Actor, UserActor, Visibility } from '../contract/records.ts'
+import type { Actor, Credential, UserActor, Visibility } from '../contract/records.ts'
 
 /** Fields that determine who may see and change a record. */
 export interface Owned {
@@ -92,4 +92,19 @@ export function keyIdOf({ credential }: Pick<UserActor, 'credential'>): string |
 /** The label of that key, or the name of the client that a user has agreed to. */
 export function keyLabelOf({ credential }: Pick<UserActor, 'credential'>): string | undefined {
   return credential.kind === 'key' || credential.kind === 'grant' ? credential.label : undefined
+}
+
+/**
+ * Ids of the access keys behind a credential, the oldest first: the key itself, and those from which it descends. What is made
+ * with a credential descends from them. Empty for a sign-in.
+ */
+export function keysBehind(credential: Credential): readonly string[] {
+  if (credential.kind === 'key') return [...(credential.makers ?? []), credential.keyId]
+  return credential.kind === 'local' ? (credential.makers ?? []) : []
+}
+
+/** The keys behind an actor's credential, as `makers` of what the actor makes. */
+export function makersBy(actor: Actor): { readonly makers?: readonly string[] } {
+  const makers = actor.kind === 'user' ? keysBehind(actor.credential) : []
+  return makers.length === 0 ? {} : { makers }
 }

@@ -6,6 +6,7 @@ import type { LocalText } from './pages.ts'
 declare module '../contract/points.ts' {
   interface ExtensionPoints {
     notificationChannel: NotificationChannel
+    alertMetric: AlertMetric
   }
 }
 
@@ -90,4 +91,29 @@ export interface NotificationChannel {
   send(message: AlertMessage, to: ChannelTarget, signal: AbortSignal): Promise<string>
   /** The same for messages about something else. Without it the channel has alerts alone. */
   notify?(message: NoticeMessage, to: ChannelTarget, signal: AbortSignal): Promise<string>
+}
+
+/** One number of a metric now, which a rule evaluates by itself. */
+export interface AlertReading {
+  /** Stable over restarts. */
+  readonly key: string
+  /** The users whose rules see it; those of administrators see all. */
+  readonly userIds: readonly string[]
+  /** The subject of alerts, for people. */
+  readonly label: string
+  readonly value: number
+  /** Says the value in alerts and messages, in place of the number. */
+  readonly text?: string
+  /** Values of the fields by which conditions select. `server`: `owner~name`. */
+  readonly labels: Readonly<Partial<Record<AlertMetric['fields'][number], string>>>
+}
+
+/**
+ * A metric that conditions of alert rules can name, as it is now. Its id is its name: the plugin's, a dot, and a word, such as
+ * `orders.late` in `orders.late{kind="express"} > 3`.
+ */
+export interface AlertMetric {
+  readonly fields: readonly ('server' | 'owner' | 'group' | 'tool' | 'kind')[]
+  /** Called before evaluations, every 10 s, while a rule names the metric; is given 2 s. */
+  read(): Promise<readonly AlertReading[]> | readonly AlertReading[]
 }

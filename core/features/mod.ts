@@ -5,6 +5,7 @@
  */
 
 export type * from './alerts.ts'
+export type * from './attached.ts'
 export type * from './bridge.ts'
 export type * from './call-records.ts'
 export type * from './calls.ts'
@@ -25,6 +26,7 @@ export type * from './ranking.ts'
 export type * from './server-fields.ts'
 export type * from './services/commands.ts'
 export type * from './services/hub-services.ts'
+export type * from './services/hub-settings.ts'
 export type * from './services/main-thread.ts'
 export type * from './services/monitoring.ts'
 export type * from './services/owned-records.ts'

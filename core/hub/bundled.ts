@@ -83,12 +83,6 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   guards,
 ]
 
-/** Settings of the hub that plugins read at each use, so that a change holds at once. */
-export const LIVE_SETTINGS: ReadonlySet<string> = new Set(
-  // The store of log records reads its settings when it starts.
-  bundledPlugins.filter(plugin => plugin !== logDatabase).flatMap(({ systemSettings = [] }) => systemSettings),
-)
-
 /** What the definitions of bundled plugins say about monitoring, whether the plugins run or not. */
 export const MONITORED = {
   healthChecks: merged(({ healthChecks }) => healthChecks),

@@ -38,6 +38,7 @@ export async function openMonitoring(
     onRecord: counted => hubLog.onCounted(counted),
     delivered: (type, result) => meters.metrics.delivery(type, result),
     types: () => plugins.contributions('notificationChannel'),
+    metrics: () => plugins.contributions('alertMetric'),
     outboundAllow: config.outboundAllow,
     outboundProxy: config.outboundProxy,
   })

@@ -4,19 +4,20 @@ import type { HubConfig } from '../config/schema.ts'
 import type { SettingsFile } from '../config/settings-file.ts'
 import { movingDashboards } from '../dashboards/dashboards.ts'
 import type { BackupDownloads } from '../moving/backup/download.ts'
-import type { ExportRegistry, ExportService } from '../moving/export.ts'
+import type { ExportService } from '../moving/export.ts'
+import type { ExportRegistry } from '../moving/export-form.ts'
 import type { ImportDeps, ImportService } from '../moving/imports.ts'
-import type { Registry } from '../registry/api.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import type { OpenKinds } from '../registry/owned/open-kinds.ts'
+import { FILE_ADDITIONS } from './file-additions.ts'
 
 /** Dependencies of import and export. */
-export interface MovingParts extends Omit<ImportDeps, 'records' | 'settings'> {
+export interface MovingParts extends Omit<ImportDeps, 'records' | 'settings' | 'additions'> {
   readonly alerts: Pick<Alerts, 'moving'>
   readonly assistant: Pick<Assistant, 'moving'>
   readonly kinds: OpenKinds
   readonly config: Pick<HubConfig, 'dataDir' | 'databaseUrl'>
-  readonly registry: ExportRegistry & Pick<Registry, 'settings'>
+  readonly registry: Omit<ExportRegistry, 'attached'>
   readonly settings: Pick<SettingsFile, 'path' | 'state'>
 }
 
@@ -38,13 +39,13 @@ export function openMoving(parts: MovingParts): {
   let backups: Promise<BackupDownloads> | undefined
   const importService = () => {
     imports ??= import('../moving/imports.ts').then(
-      ({ Imports }) => new Imports({ ...parts, records, settings: parts.registry.settings }),
+      ({ Imports }) => new Imports({ ...parts, records, settings: parts.registry.settings, additions: FILE_ADDITIONS }),
     )
     return imports
   }
   const exportService = () => {
     exports ??= import('../moving/export.ts').then(({ createExports }) =>
-      createExports(parts.registry, () => records(parts)),
+      createExports({ ...parts.registry, attached: parts.attached }, () => records(parts)),
     )
     return exports
   }

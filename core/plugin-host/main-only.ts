@@ -19,10 +19,12 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'serverTemplates',
   'programSource',
   'serverFields',
+  'attachedSettings',
   'limitUse',
   'healthCheck',
   'metric',
   'builtPage',
   'notificationChannel',
+  'alertMetric',
   'logStore',
 ] satisfies readonly (keyof ExtensionPoints)[]

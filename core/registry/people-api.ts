@@ -100,6 +100,8 @@ export interface KeyRecord {
   readonly expiresAt?: string
   readonly lastUsedAt?: string
   readonly createdAt: string
+  /** Ids of the keys from which it descends, the oldest first: those that made it, and that it replaced. */
+  readonly makers?: readonly string[]
 }
 
 /** A key with a new secret, which no other response ever contains. */
@@ -140,6 +142,8 @@ export interface KeyRegistry {
   remove(actor: Actor, id: string): Promise<KeyRecord>
   /** By the SHA-256 (hex) of a presented secret. */
   byHash(hash: string): Promise<KeyRecord | undefined>
+  /** Ids of a user's keys, and of those from which its keys and records descend. */
+  behind(ownerId: string): Promise<ReadonlySet<string>>
   /** Records the use; batched, at most once a minute per key. */
   touch(id: string): void
   /** Scopes in the form of the API: refs instead of ids. */

@@ -125,11 +125,23 @@ export function keyRecord(row: AccessKeyTable): KeyRecord {
     ownerId: row.owner_id,
     label: row.label,
     last4: row.last4,
-    scopes: JSON.parse(row.scopes) as KeyScope[],
+    ...readReach(row.scopes),
     ...(row.expires_at === null ? {} : { expiresAt: row.expires_at }),
     ...(row.last_used_at === null ? {} : { lastUsedAt: row.last_used_at }),
     createdAt: row.created_at,
   }
+}
+
+/** The scopes of a key and the keys from which it descends, as the column `scopes` has them. */
+export function storedReach({ scopes, makers = [] }: Pick<KeyRecord, 'scopes' | 'makers'>): string {
+  return JSON.stringify(makers.length === 0 ? scopes : [...scopes, { makers }])
+}
+
+function readReach(text: string): Pick<KeyRecord, 'scopes' | 'makers'> {
+  const stored = JSON.parse(text) as (KeyScope | Required<Pick<KeyRecord, 'makers'>>)[]
+  const scopes = stored.filter(one => typeof one === 'string' || !('makers' in one)) as KeyScope[]
+  const last = stored.at(-1)
+  return typeof last === 'object' && 'makers' in last ? { scopes, makers: last.makers } : { scopes }
 }
 
 /** A row of the audit log for the API. */

@@ -1,6 +1,7 @@
 import { definePlugin, type PluginContext } from 'patchbay/contract'
 import type { LogStore } from 'patchbay/features'
 import { ERRORS, logError } from './errors.ts'
+import { hubSettings } from './hub-settings.ts'
 import { HEALTH_CHECKS, METRICS } from './monitoring.ts'
 import type { HistoryAnswer, HistoryMessage } from './protocol.ts'
 import { addActivityRoute } from './routes/activity.ts'
@@ -27,6 +28,7 @@ export default definePlugin({
   metrics: METRICS,
   logComponents: ['history'],
   systemSettings: SETTINGS,
+  hubSettings,
   async setup(context) {
     const options = historyOptions(await context.systemSettings(), await context.folder())
     if (!options) {

@@ -1,8 +1,9 @@
 import type { Credential, PluginContext } from 'patchbay/contract'
 import type { CallGate, Decision, GatedCall, GatedEnd } from 'patchbay/features'
+import { keysBehind } from 'patchbay/plugin-kit'
 import type { Reached } from './meter.ts'
 import type { Metered, Plans } from './plans.ts'
-import { grantSubject, tokensOf, toolSubject } from './quota.ts'
+import { grantSubject, keySubject, type Plan, tokensOf, toolSubject } from './quota.ts'
 import type { QuotaKind } from './types.ts'
 import type { Usage } from './usage.ts'
 
@@ -37,7 +38,7 @@ export class QuotaGate implements CallGate {
     const metered = this.#of(call)
     for (const { plan, meter } of metered) {
       const reached = meter.reached(plan.quota, atMs)
-      if (reached) throw this.#refusal(plan.kind, nameOf(plan.kind, call), reached)
+      if (reached) throw this.#refusal(plan.kind, nameOf(plan, call), reached)
     }
     for (const one of metered) {
       one.meter.begin(atMs)
@@ -68,7 +69,7 @@ export class QuotaGate implements CallGate {
     return [
       this.#plans.get('system'),
       this.#plans.ofUser(userId),
-      credential.kind === 'key' ? this.#plans.get(`key:${credential.keyId}`) : undefined,
+      ...keysBehind(credential).map(id => this.#plans.get(keySubject(id))),
       credential.kind === 'grant' ? this.#plans.get(grantSubject(userId, credential.grantId)) : undefined,
       group && this.#plans.get(`group:${group.id}`),
       this.#plans.get(`server:${server.id}`),
@@ -89,7 +90,7 @@ export class QuotaGate implements CallGate {
       if (!limit || used[quota] < limit * this.#near || meter.noticed.has(quota)) continue
       meter.noticed.add(quota)
       const { kind } = plan
-      const name = nameOf(kind, call)
+      const name = nameOf(plan, call)
       const ownerId = ownerOf(kind, call)
       this.#context.log.warn('A quota is nearly used up', { of: kind, name, quota, limit, used: used[quota] })
       if (ownerId !== undefined)
@@ -105,20 +106,21 @@ const TEXTS: Readonly<Record<Reached['code'], (limit: number) => string>> = {
   quota_tokens: limit => `The ${limit} tokens of results a day`,
 }
 
-/** Id of the key, or of the grant with its kind; empty for a session. */
-export function keyOf(credential: Credential): string {
-  if (credential.kind === 'key') return credential.keyId
-  return credential.kind === 'grant' ? `grant:${credential.grantId}` : ''
+/** Id of the key that is in use or made what is, or of the grant with its kind; empty for a sign-in. */
+function keyOf(credential: Credential): string {
+  return credential.kind === 'grant' ? `grant:${credential.grantId}` : (keysBehind(credential).at(-1) ?? '')
 }
 
-function nameOf(kind: QuotaKind, { group, server, tool }: GatedCall): string {
+function nameOf({ kind, subject }: Plan, { actor: { credential }, group, server, tool }: GatedCall): string {
   switch (kind) {
     case 'system':
       return 'the hub'
     case 'user':
       return 'your account'
     case 'key':
-      return 'this access key'
+      return credential.kind === 'key' && subject === keySubject(credential.keyId)
+        ? 'this access key'
+        : 'an access key behind the one in use'
     case 'grant':
       return 'this client'
     case 'group':

@@ -1,8 +1,7 @@
 import type { PluginTables } from 'patchbay/contract'
 import { type DayNumbers, dayOf, Meter } from './meter.ts'
-import { isEmpty, type Plan, type Quota } from './quota.ts'
+import { isEmpty, keySubject, type Plan, type Quota, toolSubject } from './quota.ts'
 import type { PlanRow, QuotaTables } from './tables.ts'
-import type { QuotaKind } from './types.ts'
 
 /** A thing with a quota, and what it has used. */
 export interface Metered {
@@ -38,8 +37,8 @@ export class Plans {
       await db.selectFrom('counter').selectAll().where('day', '=', day).execute(),
     ])
     this.#stored = new Map(counters.map(({ id, ...numbers }) => [id, numbers]))
-    for (const { id, kind, quota } of plans)
-      this.#plans.set(id, { plan: { subject: id, kind, quota: JSON.parse(quota) }, meter: this.#meter(id) })
+    for (const row of plans)
+      this.#plans.set(row.id, { plan: planOf(row, JSON.parse(row.quota)), meter: this.#meter(row.id) })
     const { system } = this.#defaults
     if (system && !isEmpty(system))
       this.#plans.set('system', {
@@ -60,7 +59,7 @@ export class Plans {
     if (own || !users || isEmpty(users)) return own
     const known = this.#users.get(subject)
     if (known) return known
-    const made = { plan: { subject, kind: 'user' as const, quota: users }, meter: this.#meter(subject) }
+    const made = { plan: { subject, kind: 'user' as const, quota: users, userId }, meter: this.#meter(subject) }
     this.#users.set(subject, made)
     return made
   }
@@ -79,34 +78,65 @@ export class Plans {
     })
   }
 
-  /** Sets a quota, or removes it. `used`: what the thing has used today, where it had no quota. */
-  async set(row: Omit<PlanRow, 'quota'>, quota: Quota | null, used: Omit<DayNumbers, 'day'>): Promise<void> {
-    const { id, kind } = row
+  /**
+   * Sets a quota, or removes it. `used`: what the thing has used today, where it had no quota. `tables`: of a transaction of which
+   * this is a part.
+   */
+  async set(
+    row: Omit<PlanRow, 'quota'>,
+    quota: Quota | null,
+    used: Omit<DayNumbers, 'day'>,
+    tables = this.#tables,
+  ): Promise<void> {
+    const { id } = row
     const removed = quota === null || isEmpty(quota)
-    await this.#tables.write(async db => {
+    await tables.write(async (db, after) => {
       await db.deleteFrom('plan').where('id', '=', id).execute()
       if (!removed)
         await db
           .insertInto('plan')
           .values({ ...row, quota: JSON.stringify(quota) })
           .execute()
+      after(() => {
+        const former = this.#plans.get(id) ?? this.#users.get(id)
+        this.#users.delete(id)
+        if (removed) return void this.#plans.delete(id)
+        const meter = former?.meter ?? new Meter({ day: dayOf(Date.now()), ...used })
+        meter.dirty = true
+        this.#plans.set(id, { plan: planOf(row, quota), meter })
+      })
     })
-    const former = this.#plans.get(id) ?? this.#users.get(id)
-    this.#users.delete(id)
-    if (removed) this.#plans.delete(id)
-    else {
-      const meter = former?.meter ?? new Meter({ day: dayOf(Date.now()), ...used })
-      meter.dirty = true
-      this.#plans.set(id, { plan: { subject: id, kind, quota }, meter })
-    }
   }
 
-  /** Forgets the quotas of a thing that is gone. */
-  forget(kind: QuotaKind, id: string): void {
-    this.#plans.delete(`${kind}:${id}`)
-    this.#users.delete(`${kind}:${id}`)
-    if (kind !== 'server') return
-    for (const subject of this.#plans.keys()) if (subject.startsWith(`tool:${id}:`)) this.#plans.delete(subject)
+  /** The quotas of a server's tools, by the names of the server. */
+  ofTools(serverId: string): Readonly<Record<string, Quota>> {
+    const prefix = toolSubject(serverId, '')
+    const found = [...this.#plans].filter(([subject]) => subject.startsWith(prefix))
+    const named = found.map(([subject, { plan }]) => [subject.slice(prefix.length), plan.quota] as const)
+    return Object.fromEntries(named.sort(([one], [other]) => (one < other ? -1 : 1)))
+  }
+
+  /** All quotas that are in use. */
+  all(): readonly Metered[] {
+    return [...this.#plans.values(), ...this.#users.values()]
+  }
+
+  /** Forgets the quotas of a user, server or group that is gone; their rows are gone with it. */
+  forget(of: 'userId' | 'serverId' | 'groupId', id: string): void {
+    for (const known of [this.#plans, this.#users])
+      for (const [subject, { plan }] of known) if (plan[of] === id) known.delete(subject)
+  }
+
+  /** Users who have set quotas for keys. */
+  usersWithKeys(): ReadonlySet<string> {
+    return new Set(this.all().flatMap(({ plan: { kind, userId } }) => (kind === 'key' && userId ? [userId] : [])))
+  }
+
+  /** Removes the quotas of a user's keys that are not among `known`. */
+  async keepKeys(userId: string, known: ReadonlySet<string>): Promise<void> {
+    const living = new Set([...known].map(keySubject))
+    const gone = (await this.rows({ user_id: userId, kind: 'key' })).filter(({ id }) => !living.has(id))
+    for (const row of gone) await this.set(row, null, { calls: 0, tokens: 0 })
   }
 
   /** Writes the numbers that have changed. */
@@ -143,4 +173,8 @@ export class Plans {
   #meter(subject: string): Meter {
     return new Meter(this.#stored.get(subject) ?? { day: dayOf(Date.now()), calls: 0, tokens: 0 })
   }
+}
+
+function planOf({ id, kind, user_id, server_id, group_id }: Omit<PlanRow, 'quota'>, quota: Quota): Plan {
+  return { subject: id, kind, quota, userId: user_id, serverId: server_id, groupId: group_id }
 }

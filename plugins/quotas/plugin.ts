@@ -4,12 +4,14 @@ import { z } from 'zod'
 import { ERRORS, LIMITS } from './errors.ts'
 import { QuotaGate } from './gate.ts'
 import { Plans } from './plans.ts'
+import { PortableQuotas } from './portable.ts'
 import { quotaSchema } from './quota.ts'
 import { addQuotaRoutes } from './routes.ts'
 import { first, type QuotaTables } from './tables.ts'
 import type {} from './types.ts'
 import { Usage } from './usage.ts'
 import { addUsageRoutes } from './usage-routes.ts'
+import { UsedMetric } from './used-metric.ts'
 import { words } from './words.zh.ts'
 
 const config = z.strictObject({
@@ -58,6 +60,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
   errors: ERRORS,
   words,
   events: { 'quotas.near': { audience: 'owner' } },
+  attachedSettings: { quota: ['server', 'group', 'user', 'key'] },
   migrations: { '0001-quotas': first },
   async setup(context) {
     const limits = context.limits as typeof LIMITS
@@ -67,16 +70,18 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     const usage = new Usage(tables, limits.usageRowsPerUserDay)
     await Promise.all([plans.load(), usage.load()])
     context.contribute('callGate', 'quotas', new QuotaGate(context, plans, usage, nearPercent / 100))
+    context.contribute('alertMetric', 'quotas.used', new UsedMetric(context, plans))
     context.contribute('builtPage', 'usage', { access: 'user' })
-    addQuotaRoutes(context, plans, usage)
+    const portable = new PortableQuotas(context, plans, usage)
+    context.contribute('attachedSettings', 'quota', portable)
+    addQuotaRoutes(context, plans, usage, portable)
     addUsageRoutes(context, plans, usage)
-    context.events.on('server.removed', ({ data }) => plans.forget('server', data.serverId))
-    context.events.on('group.removed', ({ data }) => plans.forget('group', data.groupId))
+    context.events.on('server.removed', ({ data }) => plans.forget('serverId', data.serverId))
+    context.events.on('group.removed', ({ data }) => plans.forget('groupId', data.groupId))
     context.events.on('user.removed', ({ data }) => {
-      plans.forget('user', data.userId)
+      plans.forget('userId', data.userId)
       usage.forgetUser(data.userId)
     })
-    context.events.on('key.removed', ({ data }) => plans.forget('key', data.keyId))
     const write = async () => {
       await plans.write()
       await usage.write()
@@ -84,6 +89,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     context.jobs.every(WRITE_MS, write)
     context.jobs.every(PRUNE_MS, async () => {
       await plans.prune()
+      for (const userId of plans.usersWithKeys()) await plans.keepKeys(userId, await context.people.keysBehind(userId))
       await usage.prune(limits.usageDays)
     })
     return write

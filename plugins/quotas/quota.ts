@@ -36,6 +36,10 @@ export interface Plan {
   readonly subject: string
   readonly kind: QuotaKind
   readonly quota: Quota
+  /** Of a user, key or client: the user. */
+  readonly userId?: string | null
+  readonly serverId?: string | null
+  readonly groupId?: string | null
 }
 
 /** Characters of a result that count as one token. */
@@ -54,6 +58,11 @@ export function isEmpty(quota: Quota): boolean {
 /** The subject of a tool, by the server's own name. */
 export function toolSubject(serverId: string, tool: string): string {
   return `tool:${serverId}:${tool}`
+}
+
+/** The subject of an access key. */
+export function keySubject(keyId: string): string {
+  return `key:${keyId}`
 }
 
 /** The subject of a client that a user has agreed to. It names the user, so that nobody sets quotas for clients of others. */

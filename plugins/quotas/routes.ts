@@ -4,7 +4,8 @@ import { z } from 'zod'
 import type { LIMITS } from './errors.ts'
 import { dayOf } from './meter.ts'
 import type { Metered, Plans } from './plans.ts'
-import { grantSubject, isEmpty, type Quota, quotaSchema, toolSubject } from './quota.ts'
+import { type PortableQuotas, requireSignIn } from './portable.ts'
+import { grantSubject, isEmpty, keySubject, type Quota, quotaSchema, toolSubject } from './quota.ts'
 import type { PlanRow } from './tables.ts'
 import type { Usage, UsageOf } from './usage.ts'
 
@@ -21,30 +22,34 @@ const serverBody = z.object({
 })
 const used = z.object({ perMinute: z.number(), perDay: z.number(), atOnce: z.number(), resultTokensPerDay: z.number() })
 const answer = z.object({ quota: quotaSchema.nullable(), used: used.optional() })
+const keyAnswer = answer.extend({
+  behind: z
+    .array(z.object({ id: z.string(), label: z.string().optional(), quota: quotaSchema, used }))
+    .optional()
+    .meta({ description: 'Quotas of keys from which it descends; those without a label are deleted' }),
+})
 const example = {
   quota: { perMinute: 60, perDay: 1_000 },
   used: { perMinute: 2, perDay: 410, atOnce: 1, resultTokensPerDay: 52_300 },
 }
 
 /** Adds the routes by which quotas are read and set. */
-export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, usage: Usage): void {
+export function addQuotaRoutes(
+  context: PluginContext<unknown>,
+  plans: Plans,
+  usage: Usage,
+  portable: Pick<PortableQuotas, 'refuseStated'>,
+): void {
   const { routes, servers, groups, people } = context
   const limits = context.limits as typeof LIMITS
 
   const ownServer = (actor: UserActor, name: string) => servers.find(actor, name, 'owner')
   const ownGroup = (actor: UserActor, name: string) => groups.find(actor, name, 'owner')
 
+  /** The key, which may be gone while others descend from it. */
   async function ownKey(actor: UserActor, keyId: string): Promise<void> {
-    if (!(await people.keys(actor)).some(({ id }) => id === keyId))
+    if (!(await people.keysBehind(actor.userId)).has(keyId))
       throw new HubError('key_not_found', `You have no access key ${JSON.stringify(keyId)}`)
-  }
-
-  /** A key that could change quotas of keys and clients would be held by none. */
-  function requireSignIn({ credential }: UserActor): void {
-    if (credential.kind === 'session') return
-    throw new HubError('insufficient_scope', 'Quotas of keys and clients are set with a sign-in, and not with a key', {
-      hint: 'Sign in to do this.',
-    })
   }
 
   /** Sets the quota of a thing, which counts what was used today where that is known. */
@@ -56,6 +61,7 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
   }
 
   async function requireRoom(rows: Pick<PlanRow, 'user_id'>, subject: string): Promise<void> {
+    if (rows.user_id) await plans.keepKeys(rows.user_id, await people.keysBehind(rows.user_id))
     const known = (await plans.rows(rows)).filter(({ kind, id }) => kind !== 'user' && id !== subject)
     if (known.length < limits.quotasPerUser) return
     const message = `You have set ${known.length} quotas for keys and clients, at most ${limits.quotasPerUser}`
@@ -94,6 +100,8 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     audit: 'server',
     async handle({ actor, params, body: { quota, tools } }) {
       const { id: serverId } = await ownServer(actor, params.ref)
+      requireSignIn(actor)
+      portable.refuseStated('server', serverId)
       const { toolQuotasPerServer: most } = limits
       const count = Object.keys(tools ?? {}).length
       if (count > most) throw context.error('quota_plans', `${count} tools have a quota, at most ${most} may`)
@@ -124,18 +132,20 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     audit: 'group',
     async handle({ actor, params, body: { quota } }) {
       const { id: groupId } = await ownGroup(actor, params.ref)
+      requireSignIn(actor)
+      portable.refuseStated('group', groupId)
       return set({ id: `group:${groupId}`, kind: 'group', user_id: null, server_id: null, group_id: groupId }, quota)
     },
   })
 
   routes.add({
     ...{ method: 'GET', path: '/api/keys/{id}/quota', whole: true, access: 'user', tag: TAG },
-    summary: 'Quota of one of your access keys',
+    summary: 'Quota of one of your access keys, and those of keys from which it descends',
     params: id,
-    answers: { 200: { description: 'The quota, and what is used', schema: answer, example } },
+    answers: { 200: { description: 'The quotas, and what is used', schema: keyAnswer, example } },
     async handle({ actor, params }) {
       await ownKey(actor, params.id)
-      return { body: shown(plans.get(`key:${params.id}`)) }
+      return { body: await shownKey(actor, params.id) }
     },
   })
 
@@ -145,22 +155,19 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     params: id,
     body,
     answers: {
-      200: { description: 'The quota, and what is used', schema: answer, example },
+      200: { description: 'The quotas, and what is used', schema: keyAnswer, example },
       409: { description: 'quota_plans' },
     },
     audit: 'key',
     async handle({ actor, params, body: { quota } }) {
       await ownKey(actor, params.id)
       requireSignIn(actor)
-      const row = {
-        id: `key:${params.id}`,
-        kind: 'key',
-        user_id: actor.userId,
-        server_id: null,
-        group_id: null,
-      } as const
+      const { userId } = actor
+      const row = { id: keySubject(params.id), kind: 'key', user_id: userId, server_id: null, group_id: null } as const
       await requireRoom(row, row.id)
-      return set(row, quota, { userId: actor.userId, keyId: params.id })
+      const descendants = (await people.keys(actor)).filter(({ makers }) => makers.includes(params.id))
+      await set(row, quota, { userId, keyIds: [params.id, ...descendants.map(key => key.id)] })
+      return { body: await shownKey(actor, params.id) }
     },
   })
 
@@ -189,7 +196,7 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
       const subject = grantSubject(actor.userId, params.id)
       const row = { id: subject, kind: 'grant', user_id: actor.userId, server_id: null, group_id: null } as const
       await requireRoom(row, subject)
-      return set(row, quota, { userId: actor.userId, keyId: `grant:${params.id}` })
+      return set(row, quota, { userId: actor.userId, keyIds: [`grant:${params.id}`] })
     },
   })
 
@@ -212,6 +219,8 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     audit: 'user',
     async handle({ actor, params, body: { quota } }) {
       const { id: userId } = await people.byName(actor, params.name)
+      requireSignIn(actor)
+      portable.refuseStated('user', userId)
       const row = { id: `user:${userId}`, kind: 'user', user_id: userId, server_id: null, group_id: null } as const
       await set(row, quota, { userId })
       return { body: shown(plans.ofUser(userId)) }
@@ -225,6 +234,17 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     for (const { id: subject } of await plans.rows({ server_id: serverId, kind: 'tool' }))
       if (!wanted.has(subject)) await plans.set({ ...base, id: subject }, null, { calls: 0, tokens: 0 })
     for (const [subject, { tool, one }] of wanted) await set({ ...base, id: subject }, one, { serverId, tool })
+  }
+
+  /** The quota of a key, with those of the keys from which it descends, against which its calls count too. */
+  async function shownKey(actor: UserActor, keyId: string) {
+    const keys = await people.keys(actor)
+    const behind = (keys.find(key => key.id === keyId)?.makers ?? []).flatMap(maker => {
+      const { quota, used: numbers } = shown(plans.get(keySubject(maker)))
+      const label = keys.find(key => key.id === maker)?.label
+      return quota && numbers ? [{ id: maker, ...(label === undefined ? {} : { label }), quota, used: numbers }] : []
+    })
+    return { ...shown(plans.get(keySubject(keyId))), ...(behind.length === 0 ? {} : { behind }) }
   }
 
   async function shownServer(serverId: string) {

@@ -32,7 +32,7 @@ export interface UsageOf {
   readonly since: string
   readonly userId?: string
   readonly serverId?: string
-  readonly keyId?: string
+  readonly keyIds?: readonly string[]
   readonly tool?: string
 }
 
@@ -96,7 +96,7 @@ export class Usage {
   }
 
   /** Sums, newest day first, at most 1,000. */
-  async sums({ by, since, userId, serverId, keyId, tool }: UsageOf): Promise<readonly UsageSum[]> {
+  async sums({ by, since, userId, serverId, keyIds, tool }: UsageOf): Promise<readonly UsageSum[]> {
     await this.write()
     const columns = BY[by]
     const rows = await this.#tables.read(db => {
@@ -114,7 +114,7 @@ export class Usage {
         .limit(1_000)
       if (userId !== undefined) query = query.where('user_id', '=', userId)
       if (serverId !== undefined) query = query.where('server_id', '=', serverId)
-      if (keyId !== undefined) query = query.where('key_id', '=', keyId)
+      if (keyIds !== undefined) query = query.where('key_id', 'in', keyIds)
       if (tool !== undefined) query = query.where('tool', '=', tool)
       return query.execute()
     })

@@ -133,6 +133,52 @@ test('an owner makes, orders, changes and deletes the rules of a server', async 
   await tab.close()
 })
 
+test('an owner names a team in a form, and its member decides', async () => {
+  const tim = await hub.user('tim')
+  await admin.ok('POST', '/api/admin/teams', { name: 'Night shift', members: ['tim'] })
+  const before = (await admin.ok('GET', '/api/servers/bank/approvals')).rules
+  for (const [name, view] of VIEWS) {
+    const tab = await openTab(browser, hub, admin, view)
+    const { page } = tab
+    await tab.go('/servers/admin~bank?tab=rules', 'ol.list')
+    await page.locator('pb-approval-rules .ch button').click()
+    await page.locator('#approval-tools').fill('pay')
+    await page.locator('input[name=who][value=team]').check()
+    await page.locator('#approval-team').waitFor()
+    if (name === 'wide') {
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.locator('#approval-team[aria-invalid=true]').waitFor()
+    }
+    await page.locator('#approval-team').selectOption('Night shift')
+    await page.locator('pb-approval-rule-form fieldset').last().locator('input[type=checkbox]').check()
+    expect(await axe(tab)).toEqual([])
+    await tab.fitsSideways('asPhone')
+    if (PICTURES) {
+      await page.setViewportSize({ width: view.width ?? 1280, height: 1900 })
+      await page.screenshot({ path: `${PICTURES}/team-${name}.png` })
+    }
+    if (name === 'wide') {
+      await page.getByText('the call waits for the team Night shift at the console').waitFor()
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.locator('ol.list > li').getByText('a message brings the link').waitFor()
+      if (PICTURES) await page.screenshot({ path: `${PICTURES}/team-rules.png` })
+    }
+    await tab.close()
+  }
+  const rules = (await admin.ok('GET', '/api/servers/bank/approvals')).rules
+  const made = rules.at(-1)
+  expect([made.who, made.by]).toEqual(['team:Night shift', ['console', 'chat']])
+  await admin.ok('PUT', '/api/servers/bank/approvals', { rules: [made] })
+  const call = pay(777)
+  const tab = await openTab(browser, hub, tim)
+  await tab.go('/approvals', 'pb-page-approvals .btn.pri')
+  await tab.page.getByRole('button', { name: 'Allow once: pay' }).click()
+  expect((await call).status).toBe(200)
+  await tab.page.getByText('allowed by tim').waitFor()
+  await tab.close()
+  await admin.ok('PUT', '/api/servers/bank/approvals', { rules: before })
+})
+
 test('rules that another user has changed meanwhile are not written over', async () => {
   const tab = await openTab(browser, hub, admin)
   const { page } = tab

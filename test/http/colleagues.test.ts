@@ -139,10 +139,43 @@ describe('an edit by a colleague', () => {
     expect((await answer(own))[0]).toBe(200)
   })
 
+  test('sends the headers that callers pass on nowhere else, and no further ones', async () => {
+    const server = { name: 'passing', url: upstream.url, passthroughHeaders: ['X-Mine'], enabled: false }
+    await bob.ok('POST', '/api/servers', server)
+    await bob.ok('PUT', '/api/servers/passing/shares/user:carl', { role: 'change' })
+    const change = async (patch: object) => {
+      const { status, json } = await carl.request('PATCH', '/api/servers/bob~passing', patch)
+      return status === 200 ? status : [status, json.code, json.role]
+    }
+    const needed = [403, 'owner_rights_needed', 'change']
+    const elsewhere = new URL('/elsewhere', upstream.url).href
+    expect(await change({ url: elsewhere })).toEqual(needed)
+    expect(await change({ passthroughHeaders: ['X-Mine', 'X-More'] })).toEqual(needed)
+    expect(await change({ description: 'by carl' })).toBe(200)
+    expect(await change({ url: elsewhere, passthroughHeaders: [] })).toBe(200)
+    expect(await change({ passthroughHeaders: ['X-Mine'] })).toEqual(needed)
+  })
+
   test('of whose credentials are used is refused as its owner’s to decide, with the role', async () => {
     await bob.ok('PATCH', PATH, { headers: { Authorization: 'Bearer of-bob-4712' } })
     expect(await answer({ credentials: 'caller' })).toEqual([403, 'not_owner', 'change', []])
   })
+})
+
+test('a colleague renames nothing: the name is an address, and another one could be that of something else of the owner', async () => {
+  await bob.ok('POST', '/api/servers', { name: 'ours', url: upstream.url, enabled: false })
+  await bob.ok('POST', '/api/groups', { name: 'shelf', members: [] })
+  for (const thing of ['servers/ours', 'groups/shelf'])
+    await bob.ok('PUT', `/api/${thing}/shares/user:carl`, { role: 'change' })
+  const rename = async (thing: string, name: string) => {
+    const { status, json } = await carl.request('PATCH', `/api/${thing}`, { name })
+    return [status, json.code, json.role]
+  }
+  // Names of private things of the owner are answered as free ones.
+  for (const thing of ['servers/bob~ours', 'groups/bob~shelf'])
+    for (const name of ['inner', 'box', 'free']) expect(await rename(thing, name)).toEqual([403, 'not_owner', 'change'])
+  for (const thing of ['servers/bob~ours', 'groups/bob~shelf'])
+    expect((await rename(thing, thing.endsWith('ours') ? 'ours' : 'shelf'))[0]).toBe(200)
 })
 
 describe('the live stream', () => {

@@ -8,8 +8,8 @@ export const CONDITION_CHARACTERS = 1_024
 export const WINDOW_MS = { usual: 60_000, least: 10_000, most: 24 * 60 * 60_000 } as const
 
 export const STATES = ['online', 'connecting', 'offline'] as const
-const METRICS_KNOWN = `there are ${METRIC_NAMES.join(', ')}, and custom.NAME for what users report`
-export const SELECTOR_FIELDS = ['server', 'owner', 'group', 'tag', 'tool', 'level', 'code'] as const
+const METRICS_KNOWN = `there are ${METRIC_NAMES.join(', ')}, custom.NAME for what users report, and PLUGIN.NAME for those of plugins`
+export const SELECTOR_FIELDS = ['server', 'owner', 'group', 'tag', 'tool', 'level', 'code', 'kind'] as const
 const OPERATORS = ['>', '>=', '<', '<=', '==', '!='] as const
 
 /** A parsed condition. Lists of `and` and `or` have at least two parts, none of the same kind. */

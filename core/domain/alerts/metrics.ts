@@ -36,12 +36,21 @@ const METRICS: Readonly<Record<string, MetricInfo>> = {
 
 const CUSTOM: MetricInfo = { dimension: 'any', windowed: true, global: true }
 
-/** The names of all metrics but the custom ones. */
+/** A number of a plugin, such as `orders.late`. */
+const OF_PLUGIN: MetricInfo = { dimension: 'any', windowed: false, global: false }
+
+/** The names of all metrics but the custom ones, and those of plugins. */
 export const METRIC_NAMES: readonly string[] = Object.keys(METRICS)
 
-/** The metric of this name; `custom.<name>` is always one. Undefined for any other. */
+/** True for the form of the names of plugins' metrics. Whether a plugin has it is known at run time alone. */
+export function isPluginMetric(name: string): boolean {
+  return /^(?!custom\.)[a-z][a-z0-9_]{0,63}\.[a-z][a-z0-9_]{0,63}$/.test(name)
+}
+
+/** The metric of this name; `custom.<name>` and names of plugins' metrics always are. Undefined for any other. */
 export function metricInfo(name: string): MetricInfo | undefined {
   if (Object.hasOwn(METRICS, name)) return METRICS[name]
+  if (isPluginMetric(name)) return OF_PLUGIN
   return /^custom\.[a-z][a-z0-9_]{0,63}$/.test(name) ? CUSTOM : undefined
 }
 

@@ -71,13 +71,18 @@ export type Person = Readonly<{
   secondFactor: boolean
 }>
 
+/** An access key. `makers`: ids of those from which it descends, the oldest first; some may be deleted. */
+export type OwnKey = Readonly<{ id: string; label: string; makers: readonly string[] }>
+
 /** The users. */
 export interface PluginPeople {
   byId(userId: string): Promise<Person | undefined>
   /** Rejects with `user_not_found`. */
   byName(actor: Actor, name: string): Promise<Person>
   /** The actor's own access keys. */
-  keys(actor: UserActor): Promise<readonly Readonly<Record<'id' | 'label', string>>[]>
+  keys(actor: UserActor): Promise<readonly OwnKey[]>
+  /** Ids of a user's access keys, and of those, perhaps deleted, from which its keys and records descend. */
+  keysBehind(userId: string): Promise<ReadonlySet<string>>
   /** The user with the rights of an ordinary one, for work outside of requests. Undefined when the user is gone or disabled. */
   actor(userId: string): Promise<UserActor | undefined>
 }

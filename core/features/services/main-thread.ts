@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 
 declare module '../../contract/plugin.ts' {
   interface PluginContext<Config> {
-    /** The values of the definition's `systemSettings` that hold at this moment. */
+    /** The values of the definition's `systemSettings` and `hubSettings` that hold at this moment. */
     systemSettings(): Promise<Readonly<Record<string, JsonValue>>>
     /** The address of the hub for links in messages: `PUBLIC_URL`, otherwise where it listens. Without a slash at its end. */
     address(): string
@@ -19,7 +19,7 @@ declare module '../../contract/plugin.ts' {
     readonly claims?: readonly string[]
     /** The answer at its claims while it does not run. Default: `route_not_found`. */
     readonly unavailable?: Readonly<{ code: ErrorCode; message: string }>
-    /** Keys of the hub's settings (`PATCH /api/admin/settings`) that are the plugin's. A change holds at once. */
+    /** Keys of the hub's own settings (`PATCH /api/admin/settings`) that the plugin reads too, when it starts. */
     readonly systemSettings?: readonly string[]
     /** A top-level section of the settings file, and those of its members that stand for the block's. */
     readonly section?: Readonly<{ name: string; members: readonly string[] }>

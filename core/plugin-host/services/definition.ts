@@ -24,12 +24,7 @@ export function checkDefinition(definition: Definition, isBundled = false): void
   wanted('points', Object.keys(points), NAMES.points)
   wanted('migrations', Object.keys(migrations), NAMES.migrations)
   wanted('errors', Object.keys(errors), new RegExp(isBundled ? '^[a-z][a-z0-9_]{2,64}$' : `^${word}_[a-z0-9_]{1,64}$`))
-  wanted('claims', definition.claims ?? [], isBundled ? /^\/[^*]*\*?$/ : /^(?!)/)
-  wanted('unavailable', definition.unavailable ? [definition.unavailable.code] : [], isBundled ? /./ : /^(?!)/)
-  wanted('systemSettings', definition.systemSettings ?? [], isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
-  wantedOfServers(definition, isBundled)
-  wantedOfMonitoring(definition, isBundled)
-  wanted('commands', Object.keys(definition.commands ?? {}), isBundled ? /^[a-z][a-z-]{0,31}$/ : /^(?!)/)
+  for (const [part, names, form] of ofBundledAlone(definition)) wanted(part, names, isBundled ? form : /^(?!)/)
   wanted('events', Object.keys(events), new RegExp(`^${word}\\.[a-z0-9_]{1,64}$`))
   wanted('variables', Object.keys(definition.variables ?? {}), new RegExp(`^${word.toUpperCase()}_[A-Z0-9_]{1,64}$`))
   checkWords(definition.words)
@@ -38,23 +33,28 @@ export function checkDefinition(definition: Definition, isBundled = false): void
   checkErrors(errors)
 }
 
-/** Members of servers are known while their plugin does not run, as bundled plugins are alone. */
-function wantedOfServers({ programs = {}, serverFields = {} }: Definition, isBundled: boolean): void {
-  wanted('programs', Object.keys(programs), isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
+/** Members that bundled plugins have alone, with the names in them: most are known whether their plugin runs or not. */
+function ofBundledAlone(
+  definition: Definition,
+): readonly (readonly [part: string, names: readonly string[], RegExp])[] {
+  const { claims = [], unavailable, systemSettings = [], programs = {}, logComponents = [] } = definition
+  const keys = (part: object | undefined): readonly string[] => Object.keys(part ?? {})
   const folders = Object.values(programs).map(({ folder }) => folder)
-  wanted('programs', folders, /^[a-z][a-z0-9-]{0,63}$/)
-  wanted('serverFields', Object.keys(serverFields), isBundled ? /^[a-z][a-z0-9-]{0,63}$/ : /^(?!)/)
-}
-
-/** Answers of the hub are described with them, whether the plugin runs or not. */
-function wantedOfMonitoring(
-  { healthChecks = {}, metrics = {}, logComponents = [] }: Definition,
-  isBundled: boolean,
-): void {
-  const ofBundled = (form: RegExp) => (isBundled ? form : /^(?!)/)
-  wanted('healthChecks', Object.keys(healthChecks), ofBundled(/^[a-z][A-Za-z0-9]{0,63}$/))
-  wanted('metrics', Object.keys(metrics), ofBundled(/^[a-z][a-z0-9_]{0,63}$/))
-  wanted('logComponents', logComponents, ofBundled(/^[a-z][a-z0-9-]{0,63}$/))
+  const [word, dashed] = [/^[a-z][A-Za-z0-9]{0,63}$/, /^[a-z][a-z0-9-]{0,63}$/]
+  return [
+    ['claims', claims, /^\/[^*]*\*?$/],
+    ['unavailable', unavailable ? [unavailable.code] : [], /./],
+    ['systemSettings', systemSettings, word],
+    ['hubSettings', keys(definition.hubSettings), word],
+    ['programs', keys(programs), word],
+    ['programs', folders, dashed],
+    ['serverFields', keys(definition.serverFields), dashed],
+    ['attachedSettings', keys(definition.attachedSettings), word],
+    ['healthChecks', keys(definition.healthChecks), word],
+    ['metrics', keys(definition.metrics), /^[a-z][a-z0-9_]{0,63}$/],
+    ['logComponents', logComponents, dashed],
+    ['commands', keys(definition.commands), dashed],
+  ]
 }
 
 /** Throws Error for a contribution whose id the definition must name, and does not. */

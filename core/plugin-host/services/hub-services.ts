@@ -157,7 +157,8 @@ export function pluginPeople({ registry: { users, keys } }: HubParts): PluginPeo
       return found && personOf(found)
     },
     byName: async (actor, name) => personOf(await users.byName(actor, name)),
-    keys: async actor => (await keys.list(actor)).map(({ id, label }) => ({ id, label })),
+    keys: async actor => (await keys.list(actor)).map(({ id, label, makers = [] }) => ({ id, label, makers })),
+    keysBehind: userId => keys.behind(userId),
     async actor(userId): Promise<UserActor | undefined> {
       const found = await users.byId(userId)
       if (!found || found.disabled) return undefined

@@ -103,7 +103,8 @@ export function mainServices(parts: ServiceParts): Services {
     signIns: made(() => pluginSignIns(hub(), name, isBundled)),
     async systemSettings() {
       const all = { ...(await hub().systemSettings()) } as Readonly<Record<string, unknown>>
-      const own = (definition.systemSettings ?? []).map(key => [key, all[key]] as const)
+      const keys = [...(definition.systemSettings ?? []), ...Object.keys(definition.hubSettings ?? {})]
+      const own = keys.map(key => [key, all[key]] as const)
       return Object.fromEntries(own.filter(([, value]) => value !== undefined)) as Record<string, JsonValue>
     },
     planned: (what, read) => pluginPlanning(hub(), plugin)(what, read),

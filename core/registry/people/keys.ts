@@ -4,7 +4,7 @@ import { type FieldError, HubError } from '../../contract/errors.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import type { Actor, UserActor } from '../../contract/records.ts'
 import { quoteName } from '../../domain/names.ts'
-import { canEdit } from '../../domain/ownership.ts'
+import { canEdit, makersBy } from '../../domain/ownership.ts'
 import { hasHidden } from '../../domain/text/visible-text.ts'
 import { parseTime } from '../../domain/timestamp.ts'
 import { validationError } from '../../domain/validation-error.ts'
@@ -14,13 +14,15 @@ import { UseTimes } from '../../store/use-times.ts'
 import type { KeyRecord, KeyRegistry, NewKey } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { fileOwner, ownerOf, userById } from '../owners.ts'
-import { keyRecord } from '../rows.ts'
+import { keyRecord, storedReach } from '../rows.ts'
 import { withinStoredBytes } from '../stored-bytes.ts'
 import { boundedExpiry, refuseWiderKey } from './key-bounds.ts'
 import { publicScopes, readScopes } from './key-scopes.ts'
 import { visibleUser } from './user-rows.ts'
 
 const LABEL_CHARACTERS = 100
+/** Keys that made a key, made the one that made it, and so on, or that were replaced by it. */
+const MOST_MAKERS = 50
 
 /** Access keys in the store. */
 export class Keys implements KeyRegistry {
@@ -58,10 +60,12 @@ export class Keys implements KeyRegistry {
       const scopes = await readScopes(trx, actor, input.scopes, { errors, shares: this.#deps.shares })
       if (errors.length > 0) throw validationError(errors, 'The access key cannot be made')
       refuseWiderKey(actor, { ownerId, scopes, expiresAt })
+      const reach = { scopes, ...makersBy(actor) }
+      refuseLongDescent(reach)
       await checkQuota(trx, ownerId)
       const secret = newSecret()
       const row: AccessKeyTable = {
-        ...{ id: randomUUID(), owner_id: ownerId, label: input.label, scopes: JSON.stringify(scopes) },
+        ...{ id: randomUUID(), owner_id: ownerId, label: input.label, scopes: storedReach(reach) },
         ...secretColumns(secret),
         ...{ expires_at: expiresAt, last_used_at: null, created_at: timestamp(this.#deps) },
       }
@@ -92,7 +96,7 @@ export class Keys implements KeyRegistry {
       const known = await trx.selectFrom('access_key').select('id').where('hash', '=', columns.hash).executeTakeFirst()
       if (known) throw new HubError('name_taken', 'There is an access key with this secret already')
       const row: AccessKeyTable = {
-        ...{ id: randomUUID(), owner_id: ownerId, label: input.label, scopes: JSON.stringify(scopes), ...columns },
+        ...{ id: randomUUID(), owner_id: ownerId, label: input.label, scopes: storedReach({ scopes }), ...columns },
         ...{ expires_at: input.expiresAt ?? null, last_used_at: null, created_at: timestamp(this.#deps) },
       }
       const insert = () => trx.insertInto('access_key').values(row).execute()
@@ -108,7 +112,8 @@ export class Keys implements KeyRegistry {
       refuseEnded(row, timestamp(this.#deps))
       refuseWiderKey(actor, { ownerId: row.owner_id, scopes: keyRecord(row).scopes, expiresAt: row.expires_at })
       const secret = newSecret()
-      const rotated = { ...row, ...secretColumns(secret), last_used_at: null }
+      const columns = { scopes: rotatedReach(actor, row, overlapMs > 0), ...secretColumns(secret) }
+      const rotated = { ...row, ...columns, last_used_at: null }
       if (overlapMs > 0) await this.#addBeside(trx, row, rotated, overlapMs)
       else await trx.updateTable('access_key').set(rotated).where('id', '=', id).execute()
       // The old secret is invalid or has another end, so `key.removed` ends everything that uses it.
@@ -150,6 +155,18 @@ export class Keys implements KeyRegistry {
       db.selectFrom('access_key').selectAll().where('hash', '=', hash).executeTakeFirst(),
     )
     return row && keyRecord(row)
+  }
+
+  behind(ownerId: string): Promise<ReadonlySet<string>> {
+    return read(this.#deps.store, async db => {
+      const keys = await db.selectFrom('access_key').selectAll().where('owner_id', '=', ownerId).execute()
+      const records = await db.selectFrom('owned_setting').select('body').where('owner_id', '=', ownerId).execute()
+      const made = records.map(({ body }) => JSON.parse(body) as Pick<KeyRecord, 'makers'>)
+      return new Set([
+        ...keys.map(({ id }) => id),
+        ...[...keys.map(keyRecord), ...made].flatMap(({ makers = [] }) => makers),
+      ])
+    })
   }
 
   touch(id: string): void {
@@ -241,6 +258,24 @@ async function checkQuota(db: Reader, ownerId: string): Promise<void> {
     .executeTakeFirstOrThrow()
   if (Number(count) < LIMITS.keysPerUser) return
   throw new HubError('quota_keys', `A user may have ${LIMITS.keysPerUser} access keys`)
+}
+
+/** A key that replaces another, or gives it a new secret, is among those from which the rotated one descends. */
+function rotatedReach(actor: Actor, row: AccessKeyTable, isReplaced: boolean): string {
+  const { id, scopes, makers = [] } = keyRecord(row)
+  const behind = new Set([...makers, ...(makersBy(actor).makers ?? [])])
+  behind.delete(id)
+  const reach = { scopes, makers: isReplaced ? [...behind, id] : [...behind] }
+  refuseLongDescent(reach)
+  return storedReach(reach)
+}
+
+/** Throws `quota_keys` for a key that would descend from too many. */
+function refuseLongDescent({ makers = [] }: Pick<KeyRecord, 'makers'>): void {
+  if (makers.length <= MOST_MAKERS) return
+  throw new HubError('quota_keys', `An access key descends from at most ${MOST_MAKERS} others`, {
+    hint: 'Sign in, and make a new one.',
+  })
 }
 
 /** A new secret would keep the key's end, and be useless; with another end it would revive a key that was left to expire. */

@@ -13,14 +13,14 @@ import { ownerOf, userById } from '../owners.ts'
 import { ownerName, type ServerRow, serverRecord } from '../rows.ts'
 import { type Author, reconfigures } from './author-rights.ts'
 import { effectiveOwner } from './held-rights.ts'
-import type { Draft } from './server-draft.ts'
+import { type Draft, leadsElsewhere } from './server-draft.ts'
 
 /** Fields beside the harmless ones that change no program, address or credential. */
 const NO_CONFIGURATION: ReadonlySet<string> = new Set([
   ...['session', 'era', 'start', 'idleTimeout', 'isolate', 'healthCheck'],
 ])
-/** Fields of which the owner alone decides. */
-const OF_THE_OWNER: readonly string[] = ['visibility', 'owner', 'credentials']
+/** Fields of which the owner alone decides. By its name a server has its addresses: another one could be that of something else. */
+const OF_THE_OWNER: readonly string[] = ['name', 'visibility', 'owner', 'credentials']
 
 /**
  * Throws `owner_rights_needed` when a colleague would move a server to another host while its owner has keys of hosted platforms:
@@ -66,15 +66,17 @@ export function reconfiguresBy({ colleague }: Author, changed: readonly string[]
 
 /**
  * Checks the change of somebody with the role `change`, whose rights count beside the owner's. Throws `not_owner` for what its
- * owner decides, `owner_rights_needed` for another program of an owner with more rights and for variables in other places, `settings_read_only` for another
- * configuration of an entry of the settings file.
+ * owner decides, `owner_rights_needed` for another program of an owner with more rights, for variables in other places and for headers
+ * of callers that would be sent there, `settings_read_only` for another configuration of an entry of the settings file.
  */
 export function refuseColleague(
+  deps: Pick<RegistryDeps, 'sealer' | 'transports'>,
   author: Author,
   row: ServerRow,
-  { reviewed, settings, kept }: Pick<Draft, 'reviewed' | 'settings' | 'kept'>,
+  draft: Draft,
   changed: readonly string[],
 ): void {
+  const { reviewed, settings, kept } = draft
   const { colleague } = author
   if (!colleague) return
   const role = 'change'
@@ -82,6 +84,10 @@ export function refuseColleague(
     throw notOwner('server', row.name, row, role)
   if (movesVariables(serverRecord(row), settings, kept)) {
     const message = `The variables of ${quoteName(row.name)} would be used in another place`
+    throw new HubError('owner_rights_needed', message, { data: { role } })
+  }
+  if (movesHeaders(deps, row, draft)) {
+    const message = `The headers that callers of ${quoteName(row.name)} pass on would go where its owner did not send them`
     throw new HubError('owner_rights_needed', message, { data: { role } })
   }
   if (!reconfiguresBy(author, changed)) return
@@ -94,6 +100,17 @@ export function refuseColleague(
     throw new HubError('settings_read_only', `${quoteName(row.name)} is defined in the settings file`, {
       hint: 'Its owner changes what it runs.',
     })
+}
+
+/**
+ * True for further headers of callers, or for another address or program while there are some: callers agreed to pass them to what the
+ * owner configured.
+ */
+function movesHeaders(deps: Pick<RegistryDeps, 'sealer' | 'transports'>, row: ServerRow, draft: Draft): boolean {
+  const settings = serverRecord(row)
+  const { passthroughHeaders: wanted } = draft.settings
+  if (wanted.some(name => !settings.passthroughHeaders.includes(name))) return true
+  return wanted.length > 0 && leadsElsewhere(deps, draft, { ownerId: row.owner_id, id: row.id, settings })
 }
 
 function runsProgram(row: ServerRow, { transport }: Pick<ServerSettings, 'transport'>): boolean {

@@ -147,11 +147,16 @@ export function refuseMovedServer(deps: DraftDeps, actor: Actor, owner: Owner, d
     kept: draft.kept.map(pointer => `#${pointer}`),
     moved:
       isGiven ||
-      destination(deps, draft) !== storedDestination(deps, stored) ||
+      leadsElsewhere(deps, draft, stored) ||
       (!isOwn && !isDeepStrictEqual(checkedPaths(draft.settings), checkedPaths(stored.settings))),
     isOwn,
   }
   refuseMovedSecrets(actor, change, Date.now())
+}
+
+/** True for a change of the server's address or program. */
+export function leadsElsewhere(deps: DraftDeps, draft: Draft, stored: Stored): boolean {
+  return destination(deps, draft) !== storedDestination(deps, stored)
 }
 
 function checkedPaths({ healthCheck: { endpoints } }: ServerSettings): readonly (string | undefined)[] {

@@ -257,7 +257,7 @@ export class Servers implements ServerRegistry {
     await requireProgram(this.#deps.transports.programs, owner.id, draft.settings, before)
     const settings = sealSettings(sealer, place, wanted, moved ? undefined : before)
     const changed = [...changedFields(before, settings), ...(moved ? ['owner'] : [])]
-    refuseColleague(author, row, draft, changed)
+    refuseColleague(this.#deps, author, row, draft, changed)
     refuseMovedServer(this.#deps, actor, owner, draft, stored)
     await refuseHostedMove(this.#deps, author, row, draft.settings)
     const held = reconfiguresBy(author, changed) ? heldByAuthor(author, owner, kept) : kept

@@ -16,14 +16,17 @@ export function decisionCard(approval: Approval, done: () => void): unknown {
 }
 
 /** The state in words, with its icon. */
-export function stateWord({ state, decidedBy = '' }: Approval): unknown {
+export function stateWord({ state, decidedBy = '', reason }: Approval): unknown {
   if (state === 'approved')
     return html`<span class="row">${icon('circle-check')}${t('allowed by {name}', { name: decidedBy })}</span>`
   if (state === 'denied') {
     const text = decidedBy === '' ? t('denied') : t('denied by {name}', { name: decidedBy })
     return html`<span class="row bad">${icon('circle-x')}${text}</span>`
   }
-  if (state === 'expired') return html`<span class="row q">${icon('clock')}${t('nobody decided in time')}</span>`
+  if (state === 'expired') {
+    const text = reason === 'restart' ? t('denied, since the hub was restarted') : t('nobody decided in time')
+    return html`<span class="row q">${icon('clock')}${text}</span>`
+  }
   return html`<span class="row">${icon('clock')}${t('waits')}</span>`
 }
 

@@ -4,8 +4,6 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { COMMANDS } from '../../../core/cli/commands.ts'
-import { bundledPlugins } from '../../../core/hub/bundled.ts'
-import { BUNDLED_COMMANDS } from '../../../core/hub/bundled-commands.ts'
 import manifest from '../../../package.json' with { type: 'json' }
 import { patchbay } from './running-hub.ts'
 
@@ -17,11 +15,6 @@ async function inFolder(work: (cwd: string) => Promise<void>): Promise<void> {
     await rm(cwd, { recursive: true, force: true })
   }
 }
-
-test('the commands of bundled plugins are those of their definitions', () => {
-  expect(BUNDLED_COMMANDS).toEqual(Object.assign({}, ...bundledPlugins.map(({ commands }) => commands)))
-  for (const name of Object.keys(BUNDLED_COMMANDS)) expect([...COMMANDS.keys()]).toContain(name)
-})
 
 describe('runCommand()', () => {
   test('prints version and help, the latter for every command', async () => {

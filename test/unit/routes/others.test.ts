@@ -218,13 +218,15 @@ describe('system settings', () => {
   })
 
   test('are kept as the environment would be read, and refused where it could not be', () => {
-    expect(readSettings({ trustedProxies: ['10.0.0.0/8'], workers: 3, publicUrl: null, requestLogs: true })).toEqual({
+    expect(
+      readSettings(config, { trustedProxies: ['10.0.0.0/8'], workers: 3, publicUrl: null, requestLogs: true }),
+    ).toEqual({
       trustedProxies: ['10.0.0.0/8'],
       workers: 3,
       publicUrl: null,
       requestLogs: true,
     })
-    expect(() => readSettings({ trustedProxies: ['nowhere'], publicUrl: 'ftp://x' })).toThrow(
+    expect(() => readSettings(config, { trustedProxies: ['nowhere'], publicUrl: 'ftp://x' })).toThrow(
       expect.objectContaining({
         code: 'validation_failed',
         errors: [

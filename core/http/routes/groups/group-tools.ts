@@ -166,7 +166,10 @@ async function openedGroup(
   // The same words as for a group that is not there.
   if (!isOpen || !registry.shares.mayUse(userId, record))
     throw new HubError('group_not_found', `There is no group ${quoteName(ref)}`)
-  return { record, caller: isApi && scopes ? { ...actor, credential: { kind: 'local' } } : actor }
+  return {
+    record,
+    caller: isApi && credential.kind === 'key' ? { ...actor, credential: { ...credential, scopes: ['mcp'] } } : actor,
+  }
 }
 
 function answer(tool: string, outcome: Outcome, headers: Headers): Reply {

@@ -7,6 +7,7 @@ import { quoteName } from '../../../domain/names.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { requireRecentSignIn } from '../people/recent-sign-in.ts'
+import { requireSession } from '../people/session.ts'
 import { anyObject, exampleList, listOf, pageQuery } from '../schemas.ts'
 import { page } from '../views.ts'
 
@@ -191,11 +192,12 @@ export function pluginRoutes(deps: PluginRoutesDeps): Route[] {
       method: 'DELETE',
       path: '/api/admin/plugins/{name}',
       access: 'admin',
-      summary: 'Withdraw a plugin that is not bundled; its tables and its folder stay',
+      summary: 'Withdraw a plugin that is not bundled; its tables and its folder stay; needs a sign-in',
       tag,
       params: z.object({ name: z.string().min(1).max(256) }),
       responses: { 204: { description: 'Withdrawn' } },
       async handle({ actor, params, info }) {
+        requireSession(actor)
         await plugins.remove(params.name)
         registry.audit.record(actor, { action: 'plugin.remove', target: params.name, ownerId: null, request: info })
         return { status: 204 }
@@ -205,12 +207,14 @@ export function pluginRoutes(deps: PluginRoutesDeps): Route[] {
       method: 'PATCH',
       path: '/api/admin/plugins/{name}',
       access: 'admin',
-      summary: 'Switch a plugin on or off, or configure it',
+      summary: 'Switch a plugin on or off, or configure it; needs a sign-in',
       tag,
       params: z.object({ name: z.string().min(1).max(256) }),
       body: change,
       responses: { 200: { description: 'The plugin after the change', schema: plugin, example } },
       async handle({ actor, params, body, info }) {
+        // Plugins limit what keys do, so no key changes them.
+        requireSession(actor)
         if (!plugins.list().some(each => each.name === params.name)) {
           throw new HubError('plugin_not_found', `There is no plugin ${quoteName(params.name)}`)
         }

@@ -1,0 +1,14 @@
+import { type KnownSettings, OWN_SETTINGS } from '../known-settings.ts'
+import type { FileSection } from './sections.ts'
+
+/** What features and plugins add to the settings file, known before plugins run. */
+export interface FileAdditions {
+  /** Sections that hold records of features. */
+  readonly sections: readonly FileSection[]
+  readonly settings: KnownSettings
+  /** Names of the settings of plugins beside servers, groups and users. */
+  readonly attached: readonly string[]
+}
+
+/** A file of the hub alone: other sections are named as unknown. */
+export const NO_ADDITIONS: FileAdditions = { sections: [], settings: OWN_SETTINGS, attached: [] }
