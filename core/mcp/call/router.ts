@@ -8,7 +8,7 @@ import type { CallGates } from '../gates/call-gates.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
-import { completionTarget, type OwnUri, resourceTarget } from '../scope/resource-targets.ts'
+import { completionTarget, type OwnUri } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget, Target } from '../scope/scope-types.ts'
 import { signInAnswer } from '../scope/sign-ins.ts'
@@ -314,19 +314,9 @@ export class Router {
   #readResource(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const uri = params?.uri
     if (typeof uri !== 'string') throw invalid('resources/read needs "uri", the URI of a resource')
-    const target = this.#resource(routed, uri)
+    const target = this.#views.resource(routed.exchange, routed.scope, uri)
     this.#views.opened(routed.exchange, routed.scope, target)
     return this.#forwardPlain(routed, target, { ...params, uri: target.original }, { original: target.original, uri })
-  }
-
-  #resource({ exchange, scope }: Routed, uri: string): Target {
-    try {
-      return resourceTarget(scope, uri)
-    } catch (error) {
-      const ofView = this.#views.resource(exchange, scope, uri)
-      if (ofView) return ofView
-      throw error
-    }
   }
 
   #complete(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
