@@ -3,7 +3,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
 import { memberHas } from '../scope/capabilities.ts'
-import { completionTarget, type OwnUri, resourceTarget } from '../scope/resource-targets.ts'
+import { completionTarget, type OwnUri } from '../scope/resource-targets.ts'
 import type { ExchangeTarget, Target } from '../scope/scope-types.ts'
 import { completedBy, completedValue, selection, withOthers } from '../selection/selection.ts'
 import { shortened } from './added-tools.ts'
@@ -52,19 +52,9 @@ export class ItemRequests {
   resource(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const uri = params?.uri
     if (typeof uri !== 'string') throw invalid('resources/read needs "uri", the URI of a resource')
-    const target = this.#target(routed, uri)
+    const target = this.#views.resource(routed.exchange, routed.scope, uri)
     this.#views.opened(routed.exchange, routed.scope, target)
     return this.#forwardPlain(routed, target, { ...params, uri: target.original }, { original: target.original, uri })
-  }
-
-  #target({ exchange, scope }: Routed, uri: string): Target {
-    try {
-      return resourceTarget(scope, uri)
-    } catch (error) {
-      const ofView = this.#views.resource(exchange, scope, uri)
-      if (ofView) return ofView
-      throw error
-    }
   }
 
   /** Answers completion/complete. */
