@@ -15,8 +15,7 @@ export const factors: Readonly<Record<string, string>> = {
   'Users of this hub sign in with a second factor. Set one to go on.': '此 Hub 要求使用第二验证方式登录，请先设置。',
   'Is it still you?': '请确认是您本人',
   'Without a password: sign out, and sign in again.': '如果没有密码：请退出后重新登录。',
-  'How you sign in changes only within ten minutes after you proved who you are.':
-    '只有在验证身份后的十分钟内才能更改登录方式。',
+  'This changes only within ten minutes after you proved who you are.': '只有在验证身份后的十分钟内才能进行此更改。',
   'Second factor': '第二验证方式',
   'Set an authenticator app': '设置身份验证器应用',
   'A passkey, or a code of an app on your phone, besides the password. Whoever learns your password cannot sign in without it.':
