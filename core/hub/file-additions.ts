@@ -1,5 +1,6 @@
 import type { FileAdditions } from '../config/shape/additions.ts'
 import { PLUGIN_SECTIONS } from './bundled.ts'
+import { ENTRY_FIELDS } from './bundled-fields.ts'
 import { HUB_SETTINGS } from './bundled-settings.ts'
 import { RECORD_SECTIONS } from './record-kinds.ts'
 
@@ -7,4 +8,5 @@ import { RECORD_SECTIONS } from './record-kinds.ts'
 export const FILE_ADDITIONS: FileAdditions = {
   sections: [...RECORD_SECTIONS, ...PLUGIN_SECTIONS],
   settings: HUB_SETTINGS,
+  fields: ENTRY_FIELDS,
 }

@@ -4,6 +4,7 @@ import { nameKey } from '../../domain/names.ts'
 import { wordIn } from '../../domain/spelling/words.ts'
 import type { Path } from '../jsonc-edit.ts'
 import { type FileAdditions, NO_ADDITIONS } from './additions.ts'
+import type { EntryFields } from './entry-fields.ts'
 import { readGroupEntry } from './group.ts'
 import { readHubSettings } from './hub-settings.ts'
 import { readRecords } from './records.ts'
@@ -86,7 +87,7 @@ const SERVER_MAPS = ['mcpServers', 'servers'] as const
  * will reject.
  */
 export function readSettings(document: JsonObject, additions: FileAdditions = NO_ADDITIONS): SettingsState {
-  const { sections, settings } = additions
+  const { sections, settings, fields } = additions
   const warnings: string[] = []
   const recordKeys = sections.flatMap(({ keys }) => keys)
   for (const key of Object.keys(document)) {
@@ -96,7 +97,7 @@ export function readSettings(document: JsonObject, additions: FileAdditions = NO
   if (document.healthCheck !== undefined && !isJsonObject(document.healthCheck))
     warnings.push('"healthCheck" is not an object; it is not used')
   const users = readUsers(document.users, warnings)
-  const servers = readServers(document, warnings)
+  const servers = readServers(document, fields, warnings)
   const groups = readGroups(document.groups, warnings)
   return {
     file: { users, servers: servers.map(item => item.value), groups: groups.map(item => item.value) },
@@ -143,7 +144,7 @@ function warnInvalidSection(section: JsonValue | undefined, name: string, warnin
 
 type FileServer = FileEntries['servers'][number]
 
-function readServers(document: JsonObject, warnings: string[]): Placed<FileServer>[] {
+function readServers(document: JsonObject, fields: EntryFields, warnings: string[]): Placed<FileServer>[] {
   const found: Placed<FileServer>[] = []
   const seen = new Set<string>()
   const usual = usualHealthCheck(document)
@@ -151,7 +152,7 @@ function readServers(document: JsonObject, warnings: string[]): Placed<FileServe
     warnInvalidSection(document[section], section, warnings)
     for (const { key, entry, path } of membersOf(document[section], [section])) {
       const where = `${section}[${quoted(key ?? String(path.at(-1)))}]`
-      const value = withHealthCheck(readServer(key, entry, where, warnings), usual)
+      const value = withHealthCheck(readServer(key, entry, where, fields, warnings), usual)
       rejectDuplicate(seen, 'server', value.owner, value.name, path)
       found.push({ value, path })
     }
@@ -173,7 +174,13 @@ function withHealthCheck(server: FileServer, usual: JsonObject): FileServer {
   return { ...server, body: { ...server.body, healthCheck: { ...usual, ...healthCheck } } }
 }
 
-function readServer(key: string | undefined, entry: JsonValue, where: string, warnings: string[]): FileServer {
+function readServer(
+  key: string | undefined,
+  entry: JsonValue,
+  where: string,
+  fields: EntryFields,
+  warnings: string[],
+): FileServer {
   const named = key === undefined && isJsonObject(entry) && typeof entry.name === 'string' ? entry.name : (key ?? '')
   const { owner, name } = splitKey(named)
   const mine = owner === undefined ? {} : { owner }
@@ -182,7 +189,7 @@ function readServer(key: string | undefined, entry: JsonValue, where: string, wa
     warnings.push(`${where} is not an object`)
     return { ...mine, name, body: { name } }
   }
-  const shape = readServerEntry(name, entry)
+  const shape = readServerEntry(name, entry, fields)
   warnings.push(...shape.warnings.map(warning => `${where}: ${warning}`))
   const theirs = owner ?? shape.owner
   if (owner !== undefined && shape.owner !== undefined && nameKey(owner) !== nameKey(shape.owner)) {
