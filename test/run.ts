@@ -61,6 +61,8 @@ interface Suite {
   readonly partOf?: string
   /** The part of its files that this run takes, such as `1/2`. Default all. */
   readonly shard?: string
+  /** Files that another family has. Default none. */
+  readonly without?: readonly string[]
 }
 
 const ROOT = join(import.meta.dir, '..')
@@ -90,11 +92,15 @@ const ON_POSTGRES =
   whole || process.argv.includes('--changed')
     ? ['./test/unit/registry/']
     : ['audit-bounds', 'promotion-races', 'users'].map(name => `./test/unit/registry/${name}.test.ts`)
+/** Of `load`, what counts bytes and records: it measures no time, so that it runs beside others. */
+const ACCOUNTS = ['one-floods-the-log', 'stored-account', 'unread-routes'].map(name => `./test/load/${name}.test.ts`)
+/** Of `plugins`, what measures the time of others. */
+const COSTS = ['./test/plugins/guards/cost.test.ts']
 /** The longest first. A part of a few files more or less is a minute, so that the lanes end together. */
 const FAMILIES: readonly Suite[] = [
   ...parts('browser', 5, { recycles: true }),
   ...parts('unit', 5, { keepsMemory: true }),
-  ...parts('plugins', 5, { recycles: true }),
+  ...parts('plugins', 5, { recycles: true, without: COSTS }),
   ...parts('http', 4, { recycles: true }),
   ...parts('mcp', 3, { recycles: true }),
   ...parts('failure', 3, { recycles: true }),
@@ -110,7 +116,9 @@ const FAMILIES: readonly Suite[] = [
   family('conformance', { keepsMemory: true }),
   family('fuzz', { keepsMemory: true }),
   family('runtime'),
-  family('load', { alone: true }),
+  { name: 'accounts', command: tests(...ACCOUNTS), single: false, partOf: 'load' },
+  family('load', { alone: true, without: ACCOUNTS }),
+  { name: 'costs', command: tests(...COSTS), single: false, alone: true, partOf: 'plugins' },
   { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false, alone: true },
 ]
 
@@ -130,13 +138,14 @@ function undivided(suites: readonly Suite[]): readonly Suite[] {
   return suites.filter(({ shard }) => shard?.startsWith('1/') !== false).map(({ shard: _, ...suite }) => suite)
 }
 
-function tests(path: string): readonly string[] {
-  return [bun, 'test', '--timeout', whole ? '600000' : '120000', path]
+function tests(...paths: readonly string[]): readonly string[] {
+  return [bun, 'test', '--timeout', whole ? '600000' : '120000', ...paths]
 }
 
 /** The suites for the names on the command line: no name means everything, `check` all checks. `whole`: no test is picked out. */
 function chosen(names: readonly string[], whole: boolean): readonly Suite[] {
-  const all = [...CHECKS, ...(whole ? FAMILIES : undivided(FAMILIES))]
+  const picked = undivided(FAMILIES).map(({ without: _, ...suite }) => suite)
+  const all = [...CHECKS, ...(whole ? FAMILIES : picked)]
   const unknown = names.find(name => name !== 'check' && !all.some(suite => suite.name === name))
   if (unknown !== undefined) {
     console.error(
@@ -159,7 +168,9 @@ function changedSince(commit: string): readonly Suite[] {
   console.log(`${changed.length} files changed since ${commit}, ${touched.length} test files reach them`)
   const families = undivided(FAMILIES).flatMap(suite => {
     const paths = suite.command.filter(argument => argument.startsWith('./test/'))
-    const files = touched.filter(file => paths.some(path => file.startsWith(path)))
+    const files = touched.filter(
+      file => paths.some(path => file.startsWith(path)) && suite.without?.includes(file) !== true,
+    )
     return files.length > 0 ? [{ ...suite, command: commandFor(suite, files) }] : []
   })
   return [...CHECKS, ...families]
@@ -188,7 +199,11 @@ async function run(suite: Suite, extra: readonly string[], beside: number): Prom
   const part = suite.shard === undefined ? [] : [`--shard=${suite.shard}`]
   const times = join(folder, `processor-times-${crypto.randomUUID()}`)
   await writeFile(times, '')
-  const leftOut = whole || onlyChanged ? [] : [`--path-ignore-patterns=${LONG_FILES}`]
+  const patterns = [
+    ...(whole || onlyChanged ? [] : [LONG_FILES]),
+    ...(suite.without ?? []).map(path => path.replace('./', '**/')),
+  ]
+  const leftOut = patterns.map(pattern => `--path-ignore-patterns=${pattern}`)
   const child = Bun.spawn([...suite.command, ...part, ...(suite.single ? [] : [...leftOut, ...extra])], {
     cwd: ROOT,
     stdin: 'ignore',

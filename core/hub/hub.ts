@@ -273,7 +273,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     version: manifest.version,
     consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
-      ...{ registry, alerts, dashboards, assistant, templates },
+      ...{ registry, alerts, dashboards, assistant, templates, proofs: auth.proofs },
       closedFields: ({ transport, config }) => transports.serverFields.closed(transport, config),
       ...moving,
       ...{ importSources, kinds, logStore },

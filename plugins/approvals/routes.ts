@@ -57,7 +57,7 @@ export function addRoutes(context: PluginContext<unknown>, { requests, store, tr
     query: z.object({ state: z.enum(STATES).optional() }),
     answers: {
       200: {
-        description: 'The newest first, at most 200',
+        description: 'Those that wait, then at most 200 others; of either the newest first',
         schema: z.object({ items: z.array(approval) }),
         example: { items: [example] },
       },

@@ -12,7 +12,14 @@ import { completionTarget, type OwnUri, resourceTarget } from '../scope/resource
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget, Target } from '../scope/scope-types.ts'
 import { signInAnswer } from '../scope/sign-ins.ts'
-import { completedBy, completedValue, type Selection, selection, withOthers } from '../selection/selection.ts'
+import {
+  completedBy,
+  completedValue,
+  refusalWithOthers,
+  type Selection,
+  selection,
+  withOthers,
+} from '../selection/selection.ts'
 import { callAddedTool, innerCall, shortened } from './added-tools.ts'
 import { dependsOnLists } from './asked-clients.ts'
 import {
@@ -235,7 +242,7 @@ export class Router {
     const chosen = this.#findTool(routed, name, params)
     const { target } = chosen
     this.#views.opened(exchange, scope, target)
-    if (target.blocked) throw approvalRequired(name)
+    if (target.blocked) throw refusalWithOthers(scope, chosen, approvalRequired(name))
     const sent = toolParams(chosen.params ?? {}, target)
     if (!this.#parts.gates.any) return this.#sendCall(routed, chosen, params, sent)
     return throughGates(this.#parts.gates, this.#parts.forwarder, {

@@ -212,3 +212,12 @@ test('without the team the call is denied, nobody decides what waits, and other 
   expect(renamed.status).toBe(400)
   expect(payments.paid(amount)).toBe(0)
 })
+
+test('a rule of the hub with a team that does not exist denies what it fits, and the log says so', async () => {
+  await rules()
+  const config = { holdSeconds: 1, rules: [{ ...ASK, who: 'team:nobody' }] }
+  await admin.ok('PATCH', '/api/admin/plugins/approvals', { config })
+  for (const who of [people.una, people.bob]) expect((await call(++amount, who)).json.code).toBe('approval_denied')
+  await hub.logged('A rule of the hub names a team that does not exist')
+  await admin.ok('PATCH', '/api/admin/plugins/approvals', { config: { holdSeconds: 1, rules: [] } })
+})

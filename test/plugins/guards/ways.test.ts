@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { sharedFixture } from '../../mcp/shared-fixture.ts'
+import { Device } from '../../support/assistant-device.ts'
 import { type Client, type Hub, LOOPBACK } from '../../support/hub.ts'
 import { startOnline } from '../../support/online-hub.ts'
 import { callText } from '../../support/servers.ts'
@@ -15,42 +16,6 @@ const mirror = { command: process.execPath, args: [join(import.meta.dir, 'fixtur
 const HOLD_SECONDS = 1
 const secret = () => `ghp_${checked()}`
 const MASKED = '[masked:github_token]'
-
-interface Answer {
-  readonly id?: number
-  readonly result?: { readonly content: readonly { readonly text: string }[]; readonly isError: boolean }
-  readonly error?: { readonly code: number; readonly message: string }
-}
-
-/** A device that dialled the hub. */
-class Device {
-  readonly #socket: WebSocket
-  readonly #heard: Answer[] = []
-  #id = 0
-
-  constructor(hub: Hub, token: string) {
-    this.#socket = new WebSocket(`${hub.url.replace('http', 'ws')}/api/assistant/ws?token=${token}`)
-    this.#socket.onmessage = ({ data }) => void this.#heard.push(JSON.parse(String(data)))
-  }
-
-  async call(name: string, args: object): Promise<Answer> {
-    await until(() => this.#socket.readyState === WebSocket.OPEN, { what: 'the socket' })
-    this.#id += 1
-    const id = this.#id
-    this.#socket.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } }))
-    return until(() => this.#heard.find(message => message.id === id), { what: 'an answer' })
-  }
-
-  /** The text of a result, or the message of an error. */
-  async text(name: string, args: object): Promise<string> {
-    const { result, error } = await this.call(name, args)
-    return error?.message ?? result?.content.map(({ text }) => text).join('|') ?? ''
-  }
-
-  close(): void {
-    this.#socket.close()
-  }
-}
 
 let hub: Hub
 let admin: Client
