@@ -182,7 +182,7 @@ const BODIES: Readonly<Record<string, 'charges' | 'charges texts' | 'is counted'
 }
 
 /** The lists of bundled plugins name each: all of them, and what is known of some before plugins are loaded. */
-const LISTS = ['core/hub/bundled.ts', 'core/hub/bundled-commands.ts', 'core/hub/bundled-settings.ts']
+const LISTS = ['', '-commands', '-fields', '-settings'].map(part => `core/hub/bundled${part}.ts`)
 
 /**
  * Words of features that are to be named in folders of their own alone, and other meanings of the word. `left`: lines elsewhere
@@ -204,11 +204,10 @@ const FEATURE_WORDS: Readonly<
     general: /event-?histor(?:y|ies)|HistoryLimits|#histories|its history and its own sign-in/gi,
     left: 0,
   },
-  // The answer at the paths of OAuth while no plugin has them. Left are the names of the fields of sign-in where an entry of a
-  // file is read, and what stays behind when servers of other programs are imported.
-  oauth: { own: [...LISTS, 'core/http/no-oauth.ts'], general: /refuseOAuth|no-oauth/g, left: 18 },
+  // The answer at the paths of OAuth while no plugin has them.
+  oauth: { own: [...LISTS, 'core/http/no-oauth.ts'], general: /refuseOAuth|no-oauth/g, left: 0 },
   // The name of the field with values of users.
-  "'bring'": { own: [], general: /(?!)/g, left: 1 },
+  "'bring'": { own: [], general: /(?!)/g, left: 0 },
 }
 
 /** True for a module of the hub, and for the types that another plugin shares. */

@@ -90,6 +90,9 @@ export const MONITORED = {
   logComponents: bundledPlugins.flatMap(({ logComponents = [] }) => logComponents),
 }
 
+/** Sections of other hubs' settings files that an import leaves behind. */
+export const LEFT_BEHIND = merged(({ leftBehind }) => leftBehind)
+
 function merged<T>(
   part: (definition: PluginDefinition<unknown>) => Readonly<Record<string, T>> | undefined,
 ): Readonly<Record<string, T>> {

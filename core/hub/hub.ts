@@ -38,6 +38,7 @@ import { HubLog } from '../telemetry/log.ts'
 import { UptimeFile } from '../telemetry/uptime-file.ts'
 import type { Hub, HubOptions } from './api.ts'
 import { openAssistant } from './assistant.ts'
+import { ENTRY_FIELDS } from './bundled-fields.ts'
 import { HUB_SETTINGS, LIVE_SETTINGS } from './bundled-settings.ts'
 import { healthDeps } from './health.ts'
 import { StoreFeeds } from './log-store.ts'
@@ -113,7 +114,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const transports = new OpenTransports()
   let ownPorts: readonly string[] = []
   let { stdioPolicy } = loaded.config
-  const bodyParser = new BodyParser()
+  const bodyParser = new BodyParser({ fields: ENTRY_FIELDS })
   const importDocument = bodyParser.importDocument.bind(bodyParser)
   undo.defer(() => bodyParser.dispose())
   const kinds = new OpenKinds(RECORD_KINDS)

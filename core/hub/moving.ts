@@ -3,12 +3,14 @@ import type { Assistant } from '../assistant/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { SettingsFile } from '../config/settings-file.ts'
 import { movingDashboards } from '../dashboards/dashboards.ts'
+import type { ImportRoutesDeps } from '../http/routes/moving/imports.ts'
 import type { BackupDownloads } from '../moving/backup/download.ts'
 import type { ExportService } from '../moving/export.ts'
 import type { ExportRegistry } from '../moving/export-form.ts'
 import type { ImportDeps, ImportService } from '../moving/imports.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import type { OpenKinds } from '../registry/owned/open-kinds.ts'
+import { LEFT_BEHIND } from './bundled.ts'
 import { FILE_ADDITIONS } from './file-additions.ts'
 
 /** Dependencies of import and export. */
@@ -27,6 +29,7 @@ export function openMoving(parts: MovingParts): {
   readonly exports: ExportService
   readonly backups: BackupDownloads
   readonly records: MovingKinds
+  readonly leftBehind: ImportRoutesDeps['leftBehind']
 } {
   const records: MovingKinds = ({ store, registry }) => [
     ...parts.alerts.moving(store),
@@ -34,12 +37,13 @@ export function openMoving(parts: MovingParts): {
     parts.assistant.moving(store, registry),
     ...parts.kinds.added().map(({ moving }) => moving(store)),
   ]
+  const additions = { ...FILE_ADDITIONS, leftBehind: LEFT_BEHIND }
   let imports: Promise<ImportService> | undefined
   let exports: Promise<ExportService> | undefined
   let backups: Promise<BackupDownloads> | undefined
   const importService = () => {
     imports ??= import('../moving/imports.ts').then(
-      ({ Imports }) => new Imports({ ...parts, records, settings: parts.registry.settings, additions: FILE_ADDITIONS }),
+      ({ Imports }) => new Imports({ ...parts, records, settings: parts.registry.settings, additions }),
     )
     return imports
   }
@@ -66,5 +70,6 @@ export function openMoving(parts: MovingParts): {
     exports: { make: async (...request) => (await exportService()).make(...request) },
     backups: { make: async () => (await downloads()).make() },
     records,
+    leftBehind: LEFT_BEHIND,
   }
 }

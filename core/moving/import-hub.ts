@@ -1,4 +1,3 @@
-import type { FileAdditions } from '../config/shape/additions.ts'
 import { readSettings, type SettingsState } from '../config/shape/settings.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { pointerToken } from '../domain/json/json-pointer.ts'
@@ -7,11 +6,10 @@ import { type RecordKind, type RecordKinds, sectionsOf } from '../registry/recor
 import { besideEntry } from './beside/read-beside.ts'
 import { besideRecords, kindOfSection, readHubRecords } from './import-hub-records.ts'
 import type { ImportContent, ImportItem } from './import-items.ts'
+import type { ImportAdditions } from './import-sources.ts'
 
-/** Sections that are not carried, and what to do instead. */
+/** Sections that are not carried, and what to do instead; plugins add others. */
 const LEFT: Readonly<Record<string, readonly [what: string, instead: string]>> = {
-  oauthClients: ['OAuth clients', 'Clients use an access key, which the import carries.'],
-  oauthTokens: ['OAuth tokens', 'Sign in again, or use an access key.'],
   prompts: ['prompts of the hub', 'Offer them by an MCP server.'],
   resources: ['resources of the hub', 'Offer them by an MCP server.'],
   records: ['records of plugins', 'POST below /api/plugins/{plugin} makes them.'],
@@ -42,11 +40,7 @@ export function namedIn(document: JsonObject): number {
 }
 
 /** Reads everything in the settings file of a hub. Throws DuplicateEntry. */
-export function readHubDocument(
-  document: JsonObject,
-  kinds: RecordKinds,
-  additions: Omit<FileAdditions, 'sections'>,
-): ImportContent {
+export function readHubDocument(document: JsonObject, kinds: RecordKinds, additions: ImportAdditions): ImportContent {
   const state = readSettings(document, { ...additions, sections: sectionsOf(kinds.all()) })
   const firstAdmin = state.file.users.find(({ role }) => role === 'admin')?.name
   const ownerOf = (owner: string | undefined) => {
@@ -67,7 +61,7 @@ export function readHubDocument(
   ]
   return {
     ...{ source: 'hub', items, warnings: [...state.warnings, ...records.warnings] },
-    notCarried: [...keys.notCarried, ...records.notCarried, ...leftBehind(document, kinds.all())],
+    notCarried: [...keys.notCarried, ...records.notCarried, ...leftBehind(document, kinds.all(), additions)],
   }
 }
 
@@ -201,7 +195,16 @@ function readSecrets({ userConfigs }: JsonObject): ImportItem[] {
   })
 }
 
-function leftBehind(document: JsonObject, kinds: readonly RecordKind[]): NotCarried[] {
+function leftBehind(
+  document: JsonObject,
+  kinds: readonly RecordKind[],
+  { leftBehind: ofPlugins }: ImportAdditions,
+): NotCarried[] {
+  const left = (name: string): readonly [what: string, instead: string] | undefined => {
+    const theirs = Object.hasOwn(ofPlugins, name) ? ofPlugins[name] : undefined
+    if (theirs) return [theirs.what, theirs.instead]
+    return Object.hasOwn(LEFT, name) ? LEFT[name] : undefined
+  }
   const ofRecords = (name: string): readonly [what: string, instead: string] | undefined => {
     const fromHub = kindOfSection(kinds, name)?.fromHub
     return fromHub && [fromHub.what, fromHub.instead]
@@ -209,7 +212,7 @@ function leftBehind(document: JsonObject, kinds: readonly RecordKind[]): NotCarr
   const sections = Object.entries(document).flatMap(([name, value]): NotCarried[] => {
     const rest = besideRecords(kinds, name, value)
     if (CARRIED.has(name) || name === '$schema' || name === 'version' || isEmpty(rest)) return []
-    const [what, instead] = (Object.hasOwn(LEFT, name) ? LEFT[name] : undefined) ??
+    const [what, instead] = left(name) ??
       ofRecords(name) ?? [`"${name.slice(0, 64)}"`, 'Nothing here is known by this name.']
     return [{ pointer: pointerOf([name]), what, instead }]
   })

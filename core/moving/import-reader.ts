@@ -1,7 +1,6 @@
 import { likeliestBlock } from '../config/import/blocks.ts'
 import { type ImportedEntry, placeInDocument } from '../config/import/entry.ts'
 import { JSON_CHARACTERS, OTHER_CHARACTERS } from '../config/import-text.ts'
-import type { FileAdditions } from '../config/shape/additions.ts'
 import { DuplicateEntry } from '../config/shape/settings.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
@@ -26,8 +25,6 @@ import { OneAtATime } from './one-at-a-time.ts'
 export interface ImportReaderDeps extends ImportSourceDeps {
   readonly kinds: RecordKinds
   readonly attached: Pick<OpenAttached, 'names'>
-  /** What plugins add to settings files of hubs. */
-  readonly additions: Omit<FileAdditions, 'sections'>
   /** The form of servers' templates, while a plugin has it; without it they are not taken. */
   templates(): ServerTemplates | undefined
   /** Reads the settings of a client, a command line or a URL in a thread. Throws `validation_failed`. */

@@ -38,6 +38,10 @@ export default definePlugin<OAuthServerConfig>({
     ...['/.well-known/oauth-authorization-server/*', '/.well-known/openid-configuration/*'],
     ...['/api/oauth/*', '/api/admin/oauth/*'],
   ],
+  leftBehind: {
+    oauthClients: { what: 'OAuth clients', instead: 'Clients use an access key, which the import carries.' },
+    oauthTokens: { what: 'OAuth tokens', instead: 'Sign in again, or use an access key.' },
+  },
   points: { externalAccounts: { main: true } },
   migrations: { '0001-first': first },
   async setup(context) {

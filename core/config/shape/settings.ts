@@ -5,6 +5,7 @@ import { wordIn } from '../../domain/spelling/words.ts'
 import type { Path } from '../jsonc-edit.ts'
 import { type FileAdditions, NO_ADDITIONS } from './additions.ts'
 import { type BesideBody, besideBody, withoutBeside } from './beside.ts'
+import type { EntryFields } from './entry-fields.ts'
 import { readGroupEntry } from './group.ts'
 import { readHubSettings } from './hub-settings.ts'
 import { readRecords } from './records.ts'
@@ -100,7 +101,7 @@ export function readSettings(document: JsonObject, additions: FileAdditions = NO
   if (document.healthCheck !== undefined && !isJsonObject(document.healthCheck))
     warnings.push('"healthCheck" is not an object; it is not used')
   const users = readUsers(document.users, attached, warnings)
-  const servers = readServers(document, attached, warnings)
+  const servers = readServers(document, additions, warnings)
   const groups = readGroups(document.groups, attached, warnings)
   return {
     file: { users, servers: servers.map(item => item.value), groups: groups.map(item => item.value) },
@@ -149,7 +150,11 @@ type FileServer = FileEntries['servers'][number]
 /** Names of settings of plugins. */
 type Names = readonly string[]
 
-function readServers(document: JsonObject, attached: Names, warnings: string[]): Placed<FileServer>[] {
+function readServers(
+  document: JsonObject,
+  { attached, fields }: Pick<FileAdditions, 'attached' | 'fields'>,
+  warnings: string[],
+): Placed<FileServer>[] {
   const found: Placed<FileServer>[] = []
   const seen = new Set<string>()
   const usual = usualHealthCheck(document)
@@ -157,7 +162,7 @@ function readServers(document: JsonObject, attached: Names, warnings: string[]):
     warnInvalidSection(document[section], section, warnings)
     for (const { key, entry, path } of membersOf(document[section], [section])) {
       const where = `${section}[${quoted(key ?? String(path.at(-1)))}]`
-      const value = withHealthCheck(readServer(key, entry, { where, attached }, warnings), usual)
+      const value = withHealthCheck(readServer(key, entry, { where, attached, fields }, warnings), usual)
       rejectDuplicate(seen, 'server', value.owner, value.name, path)
       found.push({ value, path })
     }
@@ -182,7 +187,7 @@ function withHealthCheck(server: FileServer, usual: JsonObject): FileServer {
 function readServer(
   key: string | undefined,
   entry: JsonValue,
-  { where, attached }: { readonly where: string; readonly attached: Names },
+  { where, attached, fields }: { readonly where: string; readonly attached: Names; readonly fields: EntryFields },
   warnings: string[],
 ): FileServer {
   const named = key === undefined && isJsonObject(entry) && typeof entry.name === 'string' ? entry.name : (key ?? '')
@@ -193,7 +198,7 @@ function readServer(
     warnings.push(`${where} is not an object`)
     return { ...mine, name, body: { name } }
   }
-  const shape = readServerEntry(name, withoutBeside(entry, attached))
+  const shape = readServerEntry(name, withoutBeside(entry, attached), fields)
   warnings.push(...shape.warnings.map(warning => `${where}: ${warning}`))
   const theirs = owner ?? shape.owner
   if (owner !== undefined && shape.owner !== undefined && nameKey(owner) !== nameKey(shape.owner)) {

@@ -54,6 +54,7 @@ function ofBundledAlone(
     ['metrics', keys(definition.metrics), /^[a-z][a-z0-9_]{0,63}$/],
     ['logComponents', logComponents, dashed],
     ['commands', keys(definition.commands), dashed],
+    ['leftBehind', keys(definition.leftBehind), word],
   ]
 }
 

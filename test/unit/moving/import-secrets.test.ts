@@ -15,7 +15,7 @@ import { opencode } from '../../../plugins/import-clients/opencode.ts'
 import { zed } from '../../../plugins/import-clients/zed.ts'
 
 const reader = new ImportReader({
-  additions: FILE_ADDITIONS,
+  additions: { ...FILE_ADDITIONS, leftBehind: {} },
   templates: () => undefined,
   ...{ kinds: { all: () => RECORD_KINDS }, attached: { names: () => [] } },
   sources: () =>

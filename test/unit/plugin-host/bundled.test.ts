@@ -4,6 +4,7 @@ import { COMMANDS } from '../../../core/cli/commands.ts'
 import type { PluginDefinition } from '../../../core/contract/plugin.ts'
 import { bundledPlugins } from '../../../core/hub/bundled.ts'
 import { BUNDLED_COMMANDS } from '../../../core/hub/bundled-commands.ts'
+import { BUNDLED_FIELDS, ENTRY_FIELDS } from '../../../core/hub/bundled-fields.ts'
 import { BUNDLED_SETTINGS, HUB_SETTINGS } from '../../../core/hub/bundled-settings.ts'
 
 const all = (part: (definition: PluginDefinition<unknown>) => object | undefined): object =>
@@ -23,5 +24,15 @@ test('the settings of bundled plugins are those of their definitions, each with 
     const { parse } = variables.find(({ name }) => name === variable) ?? {}
     const text = Array.isArray(setting.default) ? setting.default.join(',') : String(setting.default)
     expect(parse?.(text)).toEqual({ ok: true, value: setting.default })
+  }
+})
+
+test('the fields of servers of bundled plugins are those of their definitions, and plain data', () => {
+  expect(BUNDLED_FIELDS).toEqual(all(({ serverFields }) => serverFields) as typeof BUNDLED_FIELDS)
+  expect(structuredClone(ENTRY_FIELDS)).toEqual(ENTRY_FIELDS)
+  const schemas = Object.assign({}, ...Object.values(BUNDLED_FIELDS).map(({ fields }) => fields))
+  for (const [field, { members, names = {}, words = [] }] of Object.entries(ENTRY_FIELDS.forms)) {
+    expect(members).toEqual(Object.keys(schemas[field].properties))
+    for (const member of [...Object.values(names), ...words]) expect(members).toContain(member)
   }
 })

@@ -178,6 +178,7 @@ export class World {
       closedFields: () => [],
       exports: { make: async () => new LongText([Buffer.from('{}')]) },
       importSources: () => new Map(),
+      leftBehind: {},
       imports: {} as unknown as ResourceRoutesDeps['imports'],
       backups: { make: async () => new ReadableStream() },
       assistant: { endpoints: {} } as unknown as ResourceRoutesDeps['assistant'],

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { formatRef } from '../../../domain/names.ts'
 import type { ClientConfig } from '../../../features/clients.ts'
-import type { ImportSource } from '../../../features/imports.ts'
+import type { ImportSource, LeftBehind } from '../../../features/imports.ts'
 import type { ImportOptions, ImportOutcome } from '../../../moving/import-scope.ts'
 import type { ImportPlan, ImportService } from '../../../moving/imports.ts'
 import type { Registry } from '../../../registry/api.ts'
@@ -27,6 +27,8 @@ export interface ImportRoutesDeps {
   /** Both by the program's name. */
   readonly importSources: () => ReadonlyMap<string, ImportSource>
   readonly clientConfigs: () => ReadonlyMap<string, ClientConfig>
+  /** Sections of other hubs' settings files that stay behind, for the document. */
+  readonly leftBehind: Readonly<Record<string, LeftBehind>>
 }
 
 const tag = 'moving'
@@ -123,7 +125,7 @@ function answersOf({ kinds, attached }: Pick<ImportRoutesDeps, 'kinds' | 'attach
   return { plan, part: z.object({ kind, name: z.string() }) }
 }
 
-const example = {
+const exampleItems = {
   source: 'hub',
   planHash: '0f5d…',
   items: [
@@ -133,14 +135,11 @@ const example = {
       ...{ body: { name: 'time', command: 'uvx', args: ['mcp-server-time'] }, warnings: [] },
     },
   ],
-  notCarried: [
-    {
-      pointer: '#/oauthClients',
-      what: 'OAuth clients',
-      instead: 'Clients use an access key, which the import carries.',
-    },
-  ],
-  warnings: [],
+}
+
+function exampleOf(leftBehind: ImportRoutesDeps['leftBehind']) {
+  const [left] = Object.entries(leftBehind)
+  return { ...exampleItems, notCarried: left ? [{ pointer: `#/${left[0]}`, ...left[1] }] : [], warnings: [] }
 }
 
 /** Taking over what other programs hold, and taking that back. */
@@ -148,8 +147,9 @@ export function importRoutes(deps: ImportRoutesDeps): Route[] {
   return [importRoute(deps), sourcesRoute(deps), listRoute(deps), rollbackRoute(deps)]
 }
 
-function importRoute({ imports, registry, ...deps }: ImportRoutesDeps): Route {
+function importRoute({ imports, registry, leftBehind, ...deps }: ImportRoutesDeps): Route {
   const { plan } = answersOf(deps)
+  const example = exampleOf(leftBehind)
   return route({
     method: 'POST',
     path: '/api/import',
