@@ -154,6 +154,22 @@ test('a colleague with the role change edits all of a server but its name, and s
   await tab.close()
 })
 
+/** Distances between the middle of a radio button and that of the first line of its text, in pixels. Runs in the page. */
+function offsetsOfBoxes(labels: readonly Element[]): number[] {
+  return labels.map(label => {
+    const middle = ({ top, bottom }: DOMRect): number => (top + bottom) / 2
+    const texts = document.createTreeWalker(label, NodeFilter.SHOW_TEXT)
+    const line = document.createRange()
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+      if ((text.textContent ?? '').trim() === '') continue
+      line.selectNodeContents(text)
+      break
+    }
+    const box = label.querySelector('input')?.getBoundingClientRect()
+    return box ? Math.abs(middle(box) - middle(line.getBoundingClientRect())) : Number.NaN
+  })
+}
+
 test.each(VIEWS)('the pages of sharing and of teams: %s', async (name, view) => {
   const team = `crew ${name.length}`
   const picture = (what: string) =>
@@ -184,6 +200,7 @@ test.each(VIEWS)('the pages of sharing and of teams: %s', async (name, view) => 
   await page.locator('.shareform .btn.pri').click()
   await page.locator('.sharing .list li').getByText(team, { exact: true }).waitFor()
   await check('server')
+  expect(Math.max(...(await page.locator('pb-server-access label.chk').evaluateAll(offsetsOfBoxes)))).toBeLessThan(2.5)
   await ada.ok('PUT', '/api/groups/daily/shares/user:cleo', { role: 'use' })
   await tab.open('/groups/ada~daily?as=cleo')
   await page.waitForSelector('pb-view-as .names li')
