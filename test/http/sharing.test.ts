@@ -348,6 +348,13 @@ describe('a colleague with the role change', () => {
     await bob.ok('PATCH', '/api/settings', { hostedKeys: { platform: 'of-bob-alone-key' } })
     expect(refused(await move('https://two.example/mcp'))).toEqual([403, 'owner_rights_needed', 'change'])
     expect((await move('https://one.example/other')).status).toBe(200)
+    // By a variable, too.
+    const variables = { PLACE: 'one.example' }
+    await bob.ok('PATCH', '/api/servers/bare', { url: `https://\${PLACE}/mcp`, variables, secrets: [] })
+    const elsewhere = { variables: { PLACE: 'two.example' } }
+    expect(refused(await cleo.request('PATCH', '/api/servers/bob~bare', elsewhere))).toEqual([
+      ...[403, 'owner_rights_needed', 'change'],
+    ])
     await bob.ok('PATCH', '/api/settings', { hostedKeys: { platform: null } })
     await bob.ok('DELETE', '/api/servers/bare')
   })

@@ -6,6 +6,7 @@ import { quoteName } from '../../domain/names.ts'
 import { roleFor } from '../../domain/ownership.ts'
 import { HOSTED_KEY_PREFIX } from '../../domain/server/header-consents.ts'
 import { capOfMove } from '../../domain/server/owner-rights.ts'
+import { fillVariables } from '../../domain/server/variables.ts'
 import { read } from '../../store/transact.ts'
 import { notOwner, owned } from '../access.ts'
 import type { RegistryDeps } from '../context.ts'
@@ -14,6 +15,7 @@ import { ownerName, type ServerRow, serverRecord } from '../rows.ts'
 import { type Author, reconfigures } from './author-rights.ts'
 import { effectiveOwner } from './held-rights.ts'
 import { type Draft, leadsElsewhere } from './server-draft.ts'
+import { openSettings } from './server-secrets.ts'
 
 /** Fields beside the harmless ones that change no program, address or credential. */
 const NO_CONFIGURATION: ReadonlySet<string> = new Set([
@@ -27,12 +29,12 @@ const OF_THE_OWNER: readonly string[] = ['name', 'visibility', 'owner', 'credent
  * the hub adds such a key to requests by their host alone.
  */
 export async function refuseHostedMove(
-  { store }: Pick<RegistryDeps, 'store'>,
+  { store, sealer }: Pick<RegistryDeps, 'store' | 'sealer'>,
   { colleague }: Author,
   row: ServerRow,
-  { config }: Pick<ServerSettings, 'config'>,
+  { filled }: Pick<Draft, 'filled'>,
 ): Promise<void> {
-  if (!colleague || hostOf(serverRecord(row).config.url) === hostOf(config.url)) return
+  if (!colleague || storedHost(sealer, row) === hostOf(filled.url)) return
   const keys = await read(store, db =>
     db
       .selectFrom('setting')
@@ -45,6 +47,17 @@ export async function refuseHostedMove(
   if (keys.length === 0) return
   const message = `The keys of hosted platforms of ${ownerName(row)} could be sent to the new host`
   throw new HubError('owner_rights_needed', message, { data: { role: 'change' } })
+}
+
+/** The host of the stored address, with its variables filled in; undefined for one that cannot be read. */
+function storedHost(sealer: RegistryDeps['sealer'], row: ServerRow): string | undefined {
+  try {
+    const { config, variables } = openSettings(sealer, { ownerId: row.owner_id, id: row.id }, serverRecord(row))
+    return hostOf(fillVariables(config, variables).url)
+  } catch (error) {
+    if (error instanceof HubError) return undefined
+    throw error
+  }
 }
 
 function hostOf(url: JsonValue | undefined): string | undefined {

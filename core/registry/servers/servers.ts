@@ -259,7 +259,7 @@ export class Servers implements ServerRegistry {
     const changed = [...changedFields(before, settings), ...(moved ? ['owner'] : [])]
     refuseColleague(this.#deps, author, row, draft, changed)
     refuseMovedServer(this.#deps, actor, owner, draft, stored)
-    await refuseHostedMove(this.#deps, author, row, draft.settings)
+    await refuseHostedMove(this.#deps, author, row, draft)
     const held = reconfiguresBy(author, changed) ? heldByAuthor(author, owner, kept) : kept
     checkSave(this.#deps, author, row, draft, { owner, held, settings, changed, moved })
     const isUnchanged = changed.length === 0 && !before.problem && template === undefined

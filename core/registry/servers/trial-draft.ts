@@ -33,7 +33,7 @@ export async function trialDraft(
     // A trial has a name of its own.
     const changed = changedFields(serverRecord(row), draft.settings).filter(field => field !== 'name')
     refuseColleague(deps, author, row, draft, changed)
-    await refuseHostedMove(deps, author, row, draft.settings)
+    await refuseHostedMove(deps, author, row, draft)
   }
   const { cap } = heldByAuthor(author, chosen, row ? heldRights(row) : NO_LIMITS)
   const owner = cappedRights(chosen, cap)
