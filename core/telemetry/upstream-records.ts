@@ -41,8 +41,9 @@ export class UpstreamRecords {
     fields: Readonly<Record<string, string>>,
   ): void {
     if (!this.#allowance.take(server)) return
-    const passed = Object.entries(fields).map(([name, text]) => [name, this.#filtered(server, text)] as const)
-    this.#log[level](this.#filtered(server, message), { ...of(server), ...Object.fromEntries(passed) })
+    // Of the fields, only the logger is a text of the server.
+    const logger = fields.logger === undefined ? {} : { logger: this.#filtered(server, fields.logger) }
+    this.#log[level](this.#filtered(server, message), { ...of(server), ...fields, ...logger })
   }
 
   #filtered(server: Speaker, text: string): string {

@@ -99,6 +99,11 @@ describe('an assistant on its WebSocket', () => {
       rules: [{ when: { tools: ['pay'] }, then: 'ask', who: 'owner' }],
     })
     const paid = () => device.text('bank_paid', {})
+    /** Sends the call again while it waits, as its error says. */
+    const pay = async (args: object): Promise<string> => {
+      const text = await device.text('bank_pay', args)
+      return text.includes('waits for a decision') ? pay(args) : text
+    }
     const decide = async (decision: string) => {
       const { id } = await until(
         async () => (await admin.ok('GET', '/api/approvals?state=pending')).items[0] as { id: string } | undefined,
@@ -106,10 +111,10 @@ describe('an assistant on its WebSocket', () => {
       )
       await admin.ok('POST', `/api/approvals/${id}`, { decision })
     }
-    const yes = device.text('bank_pay', { amount: 1 })
+    const yes = pay({ amount: 1 })
     await decide('approve')
     expect([await yes, await paid()]).toEqual(['1', '1'])
-    const no = device.text('bank_pay', { amount: 2 })
+    const no = pay({ amount: 2 })
     await decide('deny')
     expect([await no, await paid()]).toEqual([expect.stringContaining('approval_denied'), '1'])
     const silence = await device.call('bank_pay', { amount: 3 })
@@ -122,7 +127,7 @@ describe('an assistant on its WebSocket', () => {
     // A yes is not used up by a call that a rule refuses.
     await rules([{ id: 'keys', match: { secrets: true }, then: 'refuse' }], '/api/servers/bank')
     const payment = { amount: 4, token: secret() }
-    const refused = device.text('bank_pay', payment)
+    const refused = pay(payment)
     await decide('approve')
     expect([await refused, await paid()]).toEqual([expect.stringContaining('guard_refused'), '2'])
     await rules([], '/api/servers/bank')
@@ -189,6 +194,32 @@ test('the result of a task that is fetched later is masked, with its messages, w
   )
   expect(seen.at(-1)).toContain(MASKED)
   expect([...seen, JSON.stringify(ended), said.join()].join()).not.toContain(label.slice(4, 30))
+})
+
+test('lines of a log are masked with the name of their logger, and keep where they came from', async () => {
+  await rules([
+    { id: 'keys', on: 'result', match: { secrets: true }, then: 'mask' },
+    { id: 'stream', on: 'result', match: { pattern: 'stderr' }, then: 'mask' },
+  ])
+  const token = secret()
+  await callText(await admin.mcp('/mcp/files'), 'mirror', {
+    notes: [`note ${token}`],
+    logger: `by ${token}`,
+    text: 'x',
+  })
+  const line = await until(
+    async () =>
+      (await admin.ok('GET', '/api/logs/search?q=note&limit=50')).items.find(
+        ({ message }: { message: string }) => message === `note ${MASKED}`,
+      ),
+    { what: 'the line' },
+  )
+  expect(JSON.stringify(line)).toContain(`by ${MASKED}`)
+  await callText(await admin.mcp('/mcp/files'), 'mirror', { stderr: `to stderr ${token}`, text: 'x' })
+  await hub.logged(`to [masked:stream] ${MASKED}`)
+  expect(hub.log()).toContain('"stream":"stderr"')
+  expect(hub.log()).not.toContain(token.slice(4, 30))
+  await rules([])
 })
 
 describe('tags of a rule', () => {
