@@ -123,12 +123,34 @@ test('a colleague with the role change edits a group, and cannot share, publish 
   await page.getByText('Shared with you by ada: change.').waitFor()
   expect(await page.locator('pb-sharing').count()).toBe(0)
   expect(await page.locator('#g-visibility').isDisabled()).toBe(true)
+  expect(await page.locator('#g-name').isDisabled()).toBe(true)
   expect(await page.getByRole('button', { name: 'Delete group' }).count()).toBe(0)
   await page.fill('#g-description', 'edited by a colleague')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.waitForFunction(() => document.querySelector('.head .st.warn') === null)
   expect((await ada.ok('GET', '/api/groups/edited')).description).toBe('edited by a colleague')
   expect(await page.locator('main .callout.bad').count()).toBe(0)
+  await tab.close()
+})
+
+test('a colleague with the role change edits all of a server but its name, and sees it stop', async () => {
+  await ada.ok('PUT', '/api/servers/files/shares/user:cleo', { role: 'change' })
+  const tab = await openTab(browser, hub, cleo)
+  const { page } = tab
+  await tab.open('/servers/ada~files?tab=settings')
+  await page.getByLabel('Description').fill('edited by a colleague')
+  expect(await page.getByLabel('Name', { exact: true }).count()).toBe(0)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await until(async () => (await ada.ok('GET', '/api/servers/files')).description === 'edited by a colleague', {
+    what: 'the description',
+  })
+  await page.getByRole('button', { name: 'Stop server' }).waitFor()
+  // By the owner: the page of the colleague follows.
+  await ada.ok('POST', '/api/servers/files/stop')
+  await page.getByRole('button', { name: 'Start server' }).waitFor({ timeout: 15_000 })
+  await ada.ok('POST', '/api/servers/files/start')
+  await online(ada, ['files'])
+  await ada.ok('PUT', '/api/servers/files/shares', { shares: [] })
   await tab.close()
 })
 
