@@ -74,7 +74,9 @@ class PbPageGuards extends PbPage {
     return html`<p class="lede">${t('Rules about what passes between callers and servers: they find keys, personal data, patterns and addresses, and observe, mask or refuse them. All rules of the hub, the group and the server apply.')}</p>${show(
       this.#rules,
       places =>
-        places.every(({ rules }) => rules.length === 0) ? none((this.#places.data?.length ?? 1) > 0) : places.map(place => this.#place(place)),
+        places.every(({ rules }) => rules.length === 0)
+          ? none((this.#places.data?.length ?? 1) > 0)
+          : places.map(place => this.#place(place)),
     )}<pb-guard-form .edited=${this.#edited} .places=${this.#places.data ?? []} @pb-saved=${() => void this.#rules.reload()} @pb-close=${() => {
       this.edited = undefined
       this.setView({ drawer: undefined, of: undefined })
@@ -162,7 +164,11 @@ function none(hasPlaces: boolean): unknown {
     title: t('No content rules'),
     text: hasPlaces
       ? t('A new rule only observes: look at what it would find before you let it mask or refuse.')
-      : t('A rule belongs to a server or group of yours, and you have none yet. Owners set those of what they share with you.'),
-    ...(hasPlaces ? {} : { action: html`<a class="btn" href=${href('/servers/new')}>${icon('plus')}${t('Add server')}</a>` }),
+      : t(
+          'A rule belongs to a server or group of yours, and you have none yet. Owners set those of what they share with you.',
+        ),
+    ...(hasPlaces
+      ? {}
+      : { action: html`<a class="btn" href=${href('/servers/new')}>${icon('plus')}${t('Add server')}</a>` }),
   })}</section>`
 }
