@@ -272,7 +272,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     version: manifest.version,
     consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
-      ...{ registry, alerts, dashboards, assistant, templates },
+      ...{ registry, alerts, dashboards, assistant, templates, proofs: auth.proofs },
       closedFields: record => room.attached.closedFields(transports, record),
       ...{ ...moving, importSources, kinds, attached: room.attached, logStore },
       usualHealthCheck: () => loaded.settings.state.healthCheck,

@@ -7,7 +7,7 @@ import { ERRORS, LIMITS } from './errors.ts'
 import { ApprovalGate } from './gate.ts'
 import { Messages } from './messages.ts'
 import { Policies } from './policies.ts'
-import { addPolicyRoutes } from './policy-routes.ts'
+import { addPolicyRoutes, unknownTeams } from './policy-routes.ts'
 import { PortableRules } from './portable.ts'
 import { type RequestChanged, Requests } from './requests.ts'
 import { addRoutes } from './routes.ts'
@@ -67,6 +67,10 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     const [unended, kept] = await Promise.all([store.endAll(), store.decisions(), policies.load()])
     decisions.load(kept)
     await trail.found(unended)
+    for (const { team, at } of await unknownTeams(context, { rules }))
+      context.log.warn('A rule of the hub names a team that does not exist: calls for which it fits are denied', {
+        ...{ team, rule: at },
+      })
     const changed: RequestChanged = (request, change) => {
       store.keep(request, change)
       const isOpen = request.state === 'pending'

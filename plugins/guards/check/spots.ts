@@ -29,7 +29,7 @@ export interface Inspected {
 /** The finders of a rule for a kind of place. */
 export type FindersOf = (rule: Compiled) => readonly Finder[]
 
-/** The way to look at a text. */
+/** The way to read a text. */
 interface Look {
   readonly of: FindersOf
   /** The name of the member whose value the text is. */
@@ -66,7 +66,7 @@ function findIn(piece: string, from: number, rules: readonly Compiled[], { of, n
       ? compiled.acrossLines.map(find => ({ rule, find }))
       : [],
   )
-  const look = (layer: Decoded, by: typeof finders, named: string | undefined) => {
+  const scanLayer = (layer: Decoded, by: typeof finders, named: string | undefined) => {
     for (const { rule, find } of by)
       for (const found of find(layer.text, named)) {
         const { start, end } = placeIn(layer, found)
@@ -76,9 +76,9 @@ function findIn(piece: string, from: number, rules: readonly Compiled[], { of, n
       }
   }
   for (const layer of layersOf(piece)) {
-    look(layer, finders, name)
+    scanLayer(layer, finders, name)
     const joined = acrossLines.length > 0 ? joinedLines(layer) : undefined
-    if (joined) look(joined, acrossLines, undefined)
+    if (joined) scanLayer(joined, acrossLines, undefined)
   }
 }
 

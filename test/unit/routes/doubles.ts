@@ -162,6 +162,7 @@ export class World {
       usualHealthCheck: () => ({}),
       fileProblems: () => [],
       transports: bundledTransports(),
+      proofs: { requireOfSession: () => {} },
       registry: this.#registry(),
       bus: new EventBus(error => {
         throw error
