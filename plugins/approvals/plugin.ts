@@ -93,12 +93,14 @@ export default definePlugin<z.infer<typeof config> | undefined>({
       messages.sweep()
     })
     context.jobs.every(PRUNE_MS, async () => store.prune())
-    context.events.on('server.removed', ({ data: { serverId } }) => {
-      policies.forget(`server:${serverId}`)
+    context.events.on('server.removed', ({ data: { serverId, transferred } }) => {
+      if (!transferred) policies.forget(`server:${serverId}`)
       requests.end(asked => asked.serverId === serverId)
       decisions.forget(one => one.serverId === serverId)
     })
-    context.events.on('group.removed', ({ data }) => policies.forget(`group:${data.groupId}`))
+    context.events.on('group.removed', ({ data }) => {
+      if (!data.transferred) policies.forget(`group:${data.groupId}`)
+    })
     context.events.on('user.removed', ({ data: { userId } }) => {
       requests.end(({ caller, ask }) => caller.userId === userId || ask.deciderId === userId)
       decisions.forget(one => one.userId === userId)

@@ -219,7 +219,8 @@ class GuardedRequest implements OpenFilter {
     const owner = place.key === 'hub' ? '' : (ofGroup ?? server.ownerId)
     // A webhook shows and changes only what its owner could see and change anyway.
     const isOwn = owner === '' || owner === actor.userId || (owner === server.ownerId && !withOwnCredential)
-    if (!isOwn) return undefined
+    // The former owner of a server or group chose its address: it is asked again when the present one has saved the rules.
+    if (!isOwn || (place.webhooksOf !== undefined && place.webhooksOf !== owner)) return undefined
     const fetch = owner === '' ? context.fetch : context.fetchFor(owner)
     const question = {
       ...{ rule: rule.id, on, method, server: server.name, user: actor.name },

@@ -49,8 +49,12 @@ export default definePlugin<z.infer<typeof config>>({
     await sets.load()
     const open = (): CheckThread => context.thread(new URL('./thread.ts', import.meta.url).href)
     context.contribute('contentFilter', 'guards', new Guards(context, sets, findings, open))
-    context.events.on('server.removed', ({ data }) => sets.removed({ kind: 'server', id: data.serverId }))
-    context.events.on('group.removed', ({ data }) => sets.removed({ kind: 'group', id: data.groupId }))
+    context.events.on('server.removed', ({ data }) => {
+      if (!data.transferred) sets.removed({ kind: 'server', id: data.serverId })
+    })
+    context.events.on('group.removed', ({ data }) => {
+      if (!data.transferred) sets.removed({ kind: 'group', id: data.groupId })
+    })
     const portable = new PortableRules(sets)
     context.contribute('attachedSettings', 'guards', portable)
     addRoutes({ context, sets, findings, portable })

@@ -46,7 +46,7 @@ export class PortableRules implements AttachedSettings {
 
   async save(tables: Tables, thing: AttachedThing, value: unknown): Promise<void> {
     const { rules: list } = (value ?? { rules: [] }) as { readonly rules: readonly Rule[] }
-    await this.#sets.replace(targetOf(thing), list, tables<GuardTables>())
+    await this.#sets.replace(targetOf(thing), list, thing.ownerId, tables<GuardTables>())
   }
 }
 

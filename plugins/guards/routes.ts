@@ -97,7 +97,7 @@ function addPlaceRoutes(deps: GuardRoutesDeps, things: keyof typeof KINDS): void
     async handle({ actor, params: { ref }, body, requestId, clientAddress }) {
       const { target, found } = await owned(deps, things, actor, ref)
       portable.refuseStated(target)
-      await sets.replace(target, body.rules)
+      await sets.replace(target, body.rules, found.ownerId)
       const acting = body.rules.filter(one => one.then !== 'observe').length
       const detail = { [kind]: found.id, rules: body.rules.length, acting }
       audit(actor, 'update', found.name, found.ownerId, { detail, request: { requestId, clientAddress } })

@@ -8,6 +8,8 @@ import type { GuardTables, RuleSetRow } from './tables.ts'
 import type { Place } from './types.ts'
 
 const TABLE = 'rule_set'
+/** Beside the secrets of webhooks, by rule: no rule has this id. */
+const OWNER = '$owner'
 /** Longest text of the rules of one server or group. */
 const MOST_CHARACTERS = 16 * 1024
 
@@ -57,9 +59,9 @@ export class RuleSets implements Places {
 
   /**
    * Puts these rules in the place of those that are there. A mask in place of a secret keeps it, while its address stays.
-   * `tables`: of a transaction of which this is a part.
+   * `ownerId`: of the server or group at this moment. `tables`: of a transaction of which this is a part.
    */
-  async replace(target: Target, given: readonly Rule[], tables = this.#tables): Promise<void> {
+  async replace(target: Target, given: readonly Rule[], ownerId: string, tables = this.#tables): Promise<void> {
     const key = `${target.kind} ${target.id}`
     const before = this.rules(target)
     const rules = withSecrets(given, before)
@@ -67,7 +69,10 @@ export class RuleSets implements Places {
     const text = JSON.stringify(rules.map(withoutSecret))
     requireShort(text)
     const place = { id: target.id, user_id: null }
-    const sealed = Object.keys(secrets).length > 0 ? this.#sealing.seal(TABLE, place, JSON.stringify(secrets)) : null
+    const hasWebhooks = Object.keys(secrets).length > 0
+    const sealed = hasWebhooks
+      ? this.#sealing.seal(TABLE, place, JSON.stringify({ ...secrets, [OWNER]: ownerId }))
+      : null
     const owner =
       target.kind === 'server' ? { server_id: target.id, group_id: null } : { server_id: null, group_id: target.id }
     await tables.write(async (db, after) => {
@@ -78,7 +83,7 @@ export class RuleSets implements Places {
           .values({ ...place, ...owner, rules: text, sealed })
           .execute()
       after(() => {
-        if (rules.length > 0) this.#places.set(key, { key, rules })
+        if (rules.length > 0) this.#places.set(key, { key, rules, ...(hasWebhooks ? { webhooksOf: ownerId } : {}) })
         else this.#places.delete(key)
         const same = before.filter(one => rules.some(other => JSON.stringify(other) === JSON.stringify(one)))
         this.#findings.forget(key, new Set(same.map(({ id }) => id)))
@@ -94,7 +99,7 @@ export class RuleSets implements Places {
 
   #placeOf(row: RuleSetRow): Place {
     const key = row.server_id === null ? `group ${row.group_id}` : `server ${row.server_id}`
-    const secrets =
+    const secrets: Readonly<Record<string, string>> =
       row.sealed === null
         ? {}
         : (JSON.parse(this.#sealing.open(TABLE, { id: row.id, user_id: null }, row.sealed)) as Record<string, string>)
@@ -102,7 +107,8 @@ export class RuleSets implements Places {
     const whole = stored.map(one =>
       one.webhook ? { ...one, webhook: { ...one.webhook, secret: secrets[one.id] ?? '' } } : one,
     )
-    return { key, rules: rulesSchema.parse(whole) }
+    const { [OWNER]: webhooksOf } = secrets
+    return { key, rules: rulesSchema.parse(whole), ...(webhooksOf === undefined ? {} : { webhooksOf }) }
   }
 }
 

@@ -95,8 +95,12 @@ export default definePlugin<OAuthServerConfig>({
         }
       },
     })
-    context.events.on('server.removed', ({ data }) => ended.add(data.serverId))
-    context.events.on('group.removed', ({ data }) => ended.add(data.groupId))
+    context.events.on('server.removed', ({ data }) => {
+      if (!data.transferred) ended.add(data.serverId)
+    })
+    context.events.on('group.removed', ({ data }) => {
+      if (!data.transferred) ended.add(data.groupId)
+    })
     context.jobs.every(SWEEP_MS, () => grants.sweep())
     const issuers = new Set(context.config.issuers.map(({ issuer }) => issuer))
     await context.signIns.endTeams(provider => provider.includes('://') && !issuers.has(provider))

@@ -76,8 +76,12 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     context.contribute('attachedSettings', 'quota', portable)
     addQuotaRoutes(context, plans, usage, portable)
     addUsageRoutes(context, plans, usage)
-    context.events.on('server.removed', ({ data }) => plans.forget('serverId', data.serverId))
-    context.events.on('group.removed', ({ data }) => plans.forget('groupId', data.groupId))
+    context.events.on('server.removed', ({ data }) => {
+      if (!data.transferred) plans.forget('serverId', data.serverId)
+    })
+    context.events.on('group.removed', ({ data }) => {
+      if (!data.transferred) plans.forget('groupId', data.groupId)
+    })
     context.events.on('user.removed', ({ data }) => {
       plans.forget('userId', data.userId)
       usage.forgetUser(data.userId)

@@ -4,10 +4,10 @@ import type { PluginEventName } from '../../core/contract/events.ts'
 export const EVENT_OCCASIONS: Readonly<Record<PluginEventName, string>> = {
   'server.created': 'A server was registered',
   'server.updated': 'Its settings changed; `changed` are the names of the fields',
-  'server.removed': 'It was deleted',
+  'server.removed': 'It was deleted, or passed from its owner to another (`transferred`)',
   'group.created': 'A group was made',
   'group.updated': 'Its settings or members changed',
-  'group.removed': 'It was deleted',
+  'group.removed': 'It was deleted, or passed from its owner to another (`transferred`)',
   'share.changed':
     'A server or group was shared, or the role changed; `role` null: it is no longer shared. For its owner and each user concerned',
   'user.created': 'An account was made',

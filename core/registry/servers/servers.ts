@@ -292,7 +292,8 @@ export class Servers implements ServerRegistry {
       after(() => {
         // To the former owner, the server appears removed, unless it is public.
         const lost = moved && record.visibility !== 'public'
-        if (lost) emitServerEvent(this.#deps.bus, 'server.removed', before, false)
+        const gone = { serverId: before.id, name: before.name, transferred: true } as const
+        if (lost) this.#deps.bus.emit('server.removed', before.ownerId, gone)
         emitServerEvent(this.#deps.bus, 'server.updated', record, seen, changed)
       })
       return record
