@@ -7,6 +7,8 @@ import { listPage } from './offered.ts'
 import { shortResult } from './result-text.ts'
 import type { EndpointTools } from './tools.ts'
 
+/** Longest data of an error, in characters. */
+const MOST_DATA = 500
 const VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
 const CALL_MS = 60_000
 const CALLS_AT_ONCE = 8
@@ -99,7 +101,7 @@ export class Conversation {
     } catch (error) {
       const { code, message } = refusalOf(error)
       outcome = error instanceof HubError ? error.code : 'error'
-      reply = errorReply(id, code, message)
+      reply = errorReply(id, code, message, error instanceof HubError ? dataOf(error) : undefined)
     }
     if (this.#over) return
     const durationMs = Math.round(this.#parts.clock.now() - startedMs)
@@ -184,4 +186,10 @@ function refusalOf(error: unknown): { readonly code: number; readonly message: s
   if (error instanceof Refusal || error instanceof HubError)
     return { code: error.rpcCode, message: error.message.slice(0, 1_000) }
   return { code: INTERNAL, message: 'The hub could not answer' }
+}
+
+/** The data of an error as at `/mcp`, without what is too long for a small device. */
+function dataOf({ code, data, retryAfter }: HubError): JsonObject {
+  const own = data !== undefined && JSON.stringify(data).length <= MOST_DATA ? (data as JsonObject) : {}
+  return { ...own, ...(retryAfter === undefined ? {} : { retryAfter }), code }
 }

@@ -44,8 +44,8 @@ export function resultReply(id: string, result: string): string {
 }
 
 /** An error as a frame. */
-export function errorReply(id: string, code: number, message: string): string {
-  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}`
+export function errorReply(id: string, code: number, message: string, data?: JsonObject): string {
+  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, data })}}`
 }
 
 function malformed(id: string, message: string): Frame {

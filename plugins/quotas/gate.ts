@@ -1,7 +1,7 @@
 import type { Credential, PluginContext } from 'patchbay/contract'
 import type { CallGate, Decision, GatedCall, GatedEnd } from 'patchbay/features'
 import { keysBehind } from 'patchbay/plugin-kit'
-import { longer, type Reached } from './meter.ts'
+import { longer, type Reached, secondsUntilTomorrow } from './meter.ts'
 import type { Metered, Plans } from './plans.ts'
 import { grantSubject, keySubject, type Plan, tokensOf, toolSubject } from './quota.ts'
 import type { QuotaKind } from './types.ts'
@@ -81,8 +81,9 @@ export class QuotaGate implements CallGate {
 
   #refusal(of: QuotaKind, name: string, { code, limit, retryAfterSeconds }: Reached) {
     const message = `${TEXTS[code](limit)} of ${name} ${code === 'quota_at_once' ? 'are in flight' : 'are used up'}`
-    const when = Number.isFinite(retryAfterSeconds) ? { retryAfterSeconds } : {}
-    return this.#context.error(code, message, { ...when, data: { of, limit } })
+    // A refusal with 429 always says when to try again.
+    const seconds = Number.isFinite(retryAfterSeconds) ? retryAfterSeconds : secondsUntilTomorrow(Date.now())
+    return this.#context.error(code, message, { retryAfterSeconds: seconds, data: { of, limit } })
   }
 
   /** Notifies the owner once a day that a quota is nearly used up. */

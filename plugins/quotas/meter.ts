@@ -29,6 +29,11 @@ export function dayOf(nowMs: number): string {
   return new Date(nowMs).toISOString().slice(0, 10)
 }
 
+/** Seconds until 00:00 UTC. */
+export function secondsUntilTomorrow(nowMs: number): number {
+  return Math.ceil((DAY_MS - (nowMs % DAY_MS)) / SECOND_MS)
+}
+
 /** The use of one thing with a quota. */
 export class Meter {
   readonly #slots = new Uint32Array(SLOTS)
@@ -53,7 +58,7 @@ export class Meter {
   reached(quota: Quota, nowMs: number): Reached | undefined {
     this.#move(nowMs)
     const { perMinute, perDay, atOnce, resultTokensPerDay } = quota
-    const tomorrow = Math.ceil((DAY_MS - (nowMs % DAY_MS)) / SECOND_MS)
+    const tomorrow = secondsUntilTomorrow(nowMs)
     const all = [
       { code: 'quota_day', limit: perDay, used: this.#calls, seconds: () => tomorrow },
       { code: 'quota_tokens', limit: resultTokensPerDay, used: this.#tokens, seconds: () => tomorrow },

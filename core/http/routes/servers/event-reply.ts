@@ -1,7 +1,7 @@
 import type { BytesInFlight } from '../../../domain/byte-account.ts'
 import { freeText, type JsonText, weightOfText } from '../../../domain/json/long-text.ts'
 import { SseConnection } from '../../../mcp/legacy/sse-connection.ts'
-import { problemPart } from './problem-part.ts'
+import { streamedProblem } from './problem-part.ts'
 
 const KEEP_ALIVE_MS = 15_000
 
@@ -45,7 +45,7 @@ export function eventReply(
     () => stop.abort(),
   )
   const alive = setInterval(() => connection.comment(), KEEP_ALIVE_MS)
-  const failed = (error: unknown) => sseEvent('error', JSON.stringify({ ...problemPart(error), requestId }))
+  const failed = (error: unknown) => sseEvent('error', JSON.stringify({ ...streamedProblem(error), requestId }))
   const emit = ({ name, text }: ReplyEvent): void => void connection.events(sseEvent(name, String(text)))
   const last = ({ name, text }: ReplyEvent): string => {
     const weight = weightOfText(text)

@@ -27,3 +27,11 @@ export function problemPart(error: unknown, mapPointer = (pointer: string) => po
     ...(known.errors && { errors: known.errors.map(each => ({ ...each, pointer: mapPointer(each.pointer) })) }),
   }
 }
+
+/** The error of a stream that has begun: with its data, and with the seconds to wait, for which there is no header any more. */
+export function streamedProblem(error: unknown): ProblemPart & { readonly retryAfter?: number } {
+  const part = problemPart(error)
+  if (!(error instanceof HubError)) return part
+  const { data, retryAfter } = error
+  return { ...data, ...part, ...(retryAfter === undefined ? {} : { retryAfter }) }
+}

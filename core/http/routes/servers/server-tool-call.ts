@@ -17,7 +17,7 @@ import { type Reply, type Route, route } from '../../route.ts'
 import { anyJson, anyObject, refToolParams } from '../schemas.ts'
 import { findTool, serverTools, toolNotFound } from '../tool-views.ts'
 import { eventReply, type ReplyEvent, wantsStream } from './event-reply.ts'
-import { problemPart } from './problem-part.ts'
+import { streamedProblem } from './problem-part.ts'
 
 /** Dependencies of a tool call by the API. */
 export interface ToolCallDeps {
@@ -185,6 +185,9 @@ function lastEvent(done: Finished, requestId: string): ReplyEvent {
   try {
     return { name: 'result', text: answerText(done, requestId) }
   } catch (error) {
-    return { name: 'error', text: JSON.stringify({ ...problemPart(error), durationMs: done.durationMs, requestId }) }
+    return {
+      name: 'error',
+      text: JSON.stringify({ ...streamedProblem(error), durationMs: done.durationMs, requestId }),
+    }
   }
 }
