@@ -80,7 +80,10 @@ export interface Upstreams {
   /** The last 100 checks of a server's health, oldest first. */
   checks(serverId: string): readonly HealthCheckResult[]
   processes(): readonly ProcessInfo[]
-  /** Processes of this owner that count against `liveStdioPerUser`: sandboxed ones, with trials and dedicated ones. */
+  /**
+   * Processes of this owner that count against `liveStdioPerUser`: sandboxed ones, with trials and dedicated ones, but without those for
+   * the sessions of other users.
+   */
   processesOf(ownerId: string): number
   /** Processes of other owners' servers that run for this user's sessions. */
   foreignProcessesOf(userId: string): number

@@ -1,5 +1,5 @@
 import type { FileAdditions } from '../config/shape/additions.ts'
-import { PLUGIN_SECTIONS } from './bundled.ts'
+import { bundledPlugins, PLUGIN_SECTIONS } from './bundled.ts'
 import { HUB_SETTINGS } from './bundled-settings.ts'
 import { RECORD_SECTIONS } from './record-kinds.ts'
 
@@ -7,4 +7,5 @@ import { RECORD_SECTIONS } from './record-kinds.ts'
 export const FILE_ADDITIONS: FileAdditions = {
   sections: [...RECORD_SECTIONS, ...PLUGIN_SECTIONS],
   settings: HUB_SETTINGS,
+  attached: bundledPlugins.flatMap(({ attachedSettings = {} }) => Object.keys(attachedSettings)),
 }

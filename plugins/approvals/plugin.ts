@@ -7,7 +7,8 @@ import { ERRORS, LIMITS } from './errors.ts'
 import { ApprovalGate } from './gate.ts'
 import { Messages } from './messages.ts'
 import { Policies } from './policies.ts'
-import { addPolicyRoutes } from './policy-routes.ts'
+import { addPolicyRoutes, unknownTeams } from './policy-routes.ts'
+import { PortableRules } from './portable.ts'
 import { type RequestChanged, Requests } from './requests.ts'
 import { addRoutes } from './routes.ts'
 import { policySchema } from './rule-schema.ts'
@@ -51,6 +52,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
   errors: ERRORS,
   words,
   events: { 'approvals.requested': { audience: 'owner' }, 'approvals.decided': { audience: 'owner' } },
+  attachedSettings: { approvals: ['server', 'group'] },
   migrations: { '0001-approvals': first, '0002-decisions': second },
   async setup(context) {
     const limits = context.limits as typeof LIMITS
@@ -65,6 +67,10 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     const [unended, kept] = await Promise.all([store.endAll(), store.decisions(), policies.load()])
     decisions.load(kept)
     await trail.found(unended)
+    for (const { team, at } of await unknownTeams(context, { rules }))
+      context.log.warn('A rule of the hub names a team that does not exist: calls for which it fits are denied', {
+        ...{ team, rule: at },
+      })
     const changed: RequestChanged = (request, change) => {
       store.keep(request, change)
       const isOpen = request.state === 'pending'
@@ -78,7 +84,9 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     const parts = { policies, requests, decisions, trail, heldMs: holdSeconds * 1_000 }
     context.contribute('callGate', 'approvals', new ApprovalGate(context, parts))
     context.contribute('builtPage', 'approvals', { access: 'user' })
-    addPolicyRoutes(context, policies)
+    const portable = new PortableRules(policies)
+    context.contribute('attachedSettings', 'approvals', portable)
+    addPolicyRoutes(context, policies, portable)
     addRoutes(context, { requests, store, trail })
     context.jobs.every(SWEEP_MS, async () => {
       requests.sweep()

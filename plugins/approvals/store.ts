@@ -4,6 +4,7 @@ import type { LIMITS } from './errors.ts'
 import type { ApprovalRequest } from './requests.ts'
 import type { ApprovalRow, ApprovalTables, DecisionRow } from './tables.ts'
 
+/** Requests of a list that are over; those that wait have limits of their own. */
 const MOST_LISTED = 200
 
 type Writer = TableWriter<ApprovalTables>
@@ -89,24 +90,32 @@ export class ApprovalStore implements KeptStore {
       .catch(error => this.#context.log.error('A request for a decision was not recorded', { error: String(error) }))
   }
 
-  /** The newest requests that a user made or decides, by itself or as a member of one of these teams. */
+  /**
+   * Requests that a user made or decides, by itself or as a member of one of these teams. Those that wait come first, so that many
+   * that are over hide none of them; of either the newest come first.
+   */
   async list(
     userId: string,
     teamIds: readonly string[],
     state: ApprovalRow['state'] | undefined,
   ): Promise<readonly ApprovalRow[]> {
     await this.#writing
-    return this.#tables.read(db => {
-      let query = db.selectFrom('approval').selectAll().orderBy('created_at', 'desc').limit(MOST_LISTED)
-      query = query.where(({ or, eb }) =>
-        or([
-          eb('user_id', '=', userId),
-          eb('decider_id', '=', userId),
-          ...(teamIds.length === 0 ? [] : [eb('team_id', 'in', teamIds)]),
-        ]),
-      )
-      if (state) query = query.where('state', '=', state)
-      return query.execute()
+    return this.#tables.read(async db => {
+      const own = db
+        .selectFrom('approval')
+        .selectAll()
+        .where(({ or, eb }) =>
+          or([
+            eb('user_id', '=', userId),
+            eb('decider_id', '=', userId),
+            ...(teamIds.length === 0 ? [] : [eb('team_id', 'in', teamIds)]),
+          ]),
+        )
+        .orderBy('created_at', 'desc')
+      const open = state && state !== 'pending' ? [] : await own.where('state', '=', 'pending').execute()
+      if (state === 'pending') return open
+      const over = state ? own.where('state', '=', state) : own.where('state', '!=', 'pending')
+      return [...open, ...(await over.limit(MOST_LISTED).execute())]
     })
   }
 

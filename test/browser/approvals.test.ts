@@ -63,6 +63,20 @@ test('what waits is shown at once, and one click lets one call pass', async () =
   await tab.close()
 })
 
+test('a request that waited while the plugin stopped says so', async () => {
+  const call = pay(140)
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.go('/approvals', 'pb-page-approvals .btn.pri')
+  for (const enabled of [false, true]) await admin.ok('PATCH', '/api/admin/plugins/approvals', { enabled })
+  expect((await call).json.code).toBe('approval_denied')
+  await tab.go('/approvals', 'pb-page-approvals table')
+  await page.getByText('denied, since the hub was restarted').first().waitFor()
+  expect(await axe(tab)).toEqual([])
+  if (PICTURES) await page.screenshot({ path: `${PICTURES}/restart.png` })
+  await tab.close()
+})
+
 test.each(VIEWS)('the link of a call leads to it: %s', async (name, view) => {
   const call = pay(1_000 + VIEWS.findIndex(([each]) => each === name))
   const tab = await openTab(browser, hub, admin, view)
@@ -180,6 +194,7 @@ test('an owner names a team in a form, and its member decides', async () => {
   const call = pay(777)
   const tab = await openTab(browser, hub, tim)
   await tab.go('/approvals', 'pb-page-approvals .btn.pri')
+  await tab.page.getByText('Decided by the team').waitFor()
   await tab.page.getByRole('button', { name: 'Allow once: pay' }).click()
   expect((await call).status).toBe(200)
   await tab.page.getByText('allowed by tim').waitFor()

@@ -62,6 +62,8 @@ export class PbApp extends PbElement {
 
   #piece(slot: 'proof' | 'factor-gate'): unknown {
     const [piece] = piecesOf(slot)
+    // Without the plugin nobody can be asked: the request ends with the hub's words, which say to sign in again.
+    if (!piece && slot === 'proof') queueMicrotask(() => session.proved(false))
     return piece && this.#lazy(piece.load(), namedElement(piece.element))
   }
 

@@ -6,7 +6,9 @@ export interface FileAdditions {
   /** Sections that hold records of features. */
   readonly sections: readonly FileSection[]
   readonly settings: KnownSettings
+  /** Names of the settings of plugins beside servers, groups and users. */
+  readonly attached: readonly string[]
 }
 
 /** A file of the hub alone: other sections are named as unknown. */
-export const NO_ADDITIONS: FileAdditions = { sections: [], settings: OWN_SETTINGS }
+export const NO_ADDITIONS: FileAdditions = { sections: [], settings: OWN_SETTINGS, attached: [] }

@@ -209,10 +209,12 @@ export class Children {
     }
   }
 
-  /** Number of sandboxed processes that run for an owner. */
-  confinedFor(ownerId: string): number {
+  /** Number of sandboxed processes of an owner's servers; `foreign`: those for the sessions of other users, `own`: the rest. */
+  confinedFor(ownerId: string, which: 'all' | 'own' | 'foreign' = 'all'): number {
     let count = 0
-    for (const running of this.#running.values()) if (running.confinedFor === ownerId) count += 1
+    for (const { confinedFor, foreignUserId } of this.#running.values())
+      if (confinedFor === ownerId && (which === 'all' || (foreignUserId === undefined) === (which === 'own')))
+        count += 1
     return count
   }
 

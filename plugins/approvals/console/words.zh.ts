@@ -5,7 +5,7 @@ export const approvals: Readonly<Record<string, string>> = {
   'Earlier, and calls of yours': '较早的请求与您自己的调用',
   'Nothing waits for you': '没有等待您审批的调用',
   'Calls that a rule of a server, a group or the hub stops are shown here until somebody decides.':
-    '被服务器、分组或中枢的规则拦下的调用会显示在此处，直到有人作出决定。',
+    '被服务器、分组或 Hub 的规则拦下的调用会显示在此处，直到有人作出决定。',
   Caller: '调用者',
   Note: '备注',
   'with {client}': '通过 {client}',
@@ -17,7 +17,8 @@ export const approvals: Readonly<Record<string, string>> = {
   'denied by {name}': '由 {name} 拒绝',
   denied: '已拒绝',
   'nobody decided in time': '无人及时作出决定',
-  'denied, since the hub was restarted': '中枢重启，已拒绝',
+  'denied, since the hub was restarted': 'Hub 重启，已拒绝',
+  'Decided by the team': '由团队决定',
   waits: '等待中',
   'The call is allowed': '已允许该调用',
   'The call is denied': '已拒绝该调用',
@@ -70,11 +71,11 @@ export const approvals: Readonly<Record<string, string>> = {
   'New approval rule': '新建审批规则',
   'No rules': '没有规则',
   'Calls of its tools wait for nobody, unless a rule of a group or of the hub says so.':
-    '除非分组或中枢的规则另有规定，其工具的调用无需等待。',
+    '除非分组或 Hub 的规则另有规定，其工具的调用无需等待。',
   'Calls at its address wait for nobody, unless a rule of a server or of the hub says so.':
-    '除非服务器或中枢的规则另有规定，其地址上的调用无需等待。',
+    '除非服务器或 Hub 的规则另有规定，其地址上的调用无需等待。',
   'The first rule that fits holds; a call for which none fits is sent. Of the rules of the hub, the group and the server the strictest counts.':
-    '第一条符合的规则生效；没有规则符合时直接发送调用。中枢、分组和服务器的规则以最严格者为准。',
+    '第一条符合的规则生效；没有规则符合时直接发送调用。Hub、分组和服务器的规则以最严格者为准。',
   'Trust what the server says of its tools': '信任服务器对其工具的说明',
   'Without it, rules that allow calls may not rely on it.': '否则，允许调用的规则不能以此为依据。',
   'It never fits while what the server says is not trusted.': '未信任服务器的说明时，此规则不会生效。',

@@ -2,14 +2,14 @@
 export const guards: Readonly<Record<string, string>> = {
   'Content rules': '内容规则',
   'Rules about what passes between callers and servers: they find keys, personal data, patterns and addresses, and observe, mask or refuse them. All rules of the hub, the group and the server apply.':
-    '针对调用方与服务器之间内容的规则：查找密钥、个人数据、模式和地址，并观察、遮盖或拒绝。中枢、分组和服务器的规则同时生效。',
+    '针对调用方与服务器之间内容的规则：查找密钥、个人数据、模式和地址，并观察、遮盖或拒绝。Hub、分组和服务器的规则同时生效。',
   'No content rules': '还没有内容规则',
   'A new rule only observes: look at what it would find before you let it mask or refuse.':
     '新规则只观察：先看看它会找到什么，再让它遮盖或拒绝。',
   'New rule': '新建规则',
   'New content rule': '新建内容规则',
   'Rule {name}': '规则 {name}',
-  'All calls of the hub': '中枢的所有调用',
+  'All calls of the hub': 'Hub 的所有调用',
   'Group {name}': '分组 {name}',
   'Server {name}': '服务器 {name}',
   'Applies to': '适用于',

@@ -42,7 +42,12 @@ export class PbPageInvitations extends PbPage {
   })
 
   override crumbs(): readonly Crumb[] {
-    return [{ label: t('Invitations') }]
+    const thing = this.#thing()
+    if (!thing) return [{ label: t('Servers'), path: '/servers' }, { label: t('Invitations') }]
+    const path = `/${thing.kind}s/${encodeURIComponent(thing.ref)}`
+    const list =
+      thing.kind === 'group' ? { label: t('Groups'), path: '/groups' } : { label: t('Servers'), path: '/servers' }
+    return [list, { label: thing.name, path }, { label: t('Invitations') }]
   }
 
   override content(): unknown {

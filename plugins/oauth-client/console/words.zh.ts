@@ -35,7 +35,7 @@ export const connections: Readonly<Record<string, string>> = {
   'Signing you in': '正在登录',
   'Begin again': '重新开始',
   'Servers that want to know who calls. Each sign-in is yours alone, and the hub renews it by itself.':
-    '这些服务器需要知道调用者是谁。每项登录只属于您自己，并由中枢自动续期。',
+    '这些服务器需要知道调用者是谁。每项登录只属于您自己，并由 Hub 自动续期。',
   'for everybody': '供所有人使用',
   'Your values for “{name}”': '您在“{name}”的值',
   'You have entered your values. Enter them again to change them.': '您已填写您的值。如需更改，请重新填写。',
@@ -59,7 +59,7 @@ export const connections: Readonly<Record<string, string>> = {
   'Sign out at {name}?': '退出 {name}？',
   'You are signed out at {name}': '您已退出 {name}',
   'signed in': '已登录',
-  'the hub is refused as a client': '中枢作为客户端被拒绝',
+  'the hub is refused as a client': 'Hub 作为客户端被拒绝',
   'has ended': '已结束',
   '“{name}” wants you to sign in.': '“{name}”要求您登录。',
   'No sign-ins': '没有登录',

@@ -5,7 +5,7 @@ export const apps: Readonly<Record<string, string>> = {
   'Sign in as somebody else': '换个用户登录',
   'Back to {name}': '返回 {name}',
   'You can close this window if the app does not do it.': '如果应用没有自动关闭此窗口，您可以自行关闭。',
-  'Let “{name}” use this hub?': '允许“{name}”使用此中枢？',
+  'Let “{name}” use this hub?': '允许“{name}”使用此 Hub？',
   'The app is of': '应用来自',
   'The answer goes to': '应答发往',
   'It opens': '访问地址',

@@ -6,12 +6,24 @@ import { until } from '../../support/wait.ts'
 import { RawModern } from '../../unit/mcp/modern-support.ts'
 import { type Payments, startPayments } from './payments.ts'
 
-const FORM = { elicitation: { form: {} } }
-const URL_ONLY = { elicitation: { url: {} } }
-const YES = { action: 'accept', content: { approve: true } }
-const OPENED = { action: 'accept' }
+export const FORM = { elicitation: { form: {} } }
+export const URL_ONLY = { elicitation: { url: {} } }
+export const YES = { action: 'accept', content: { approve: true } }
+export const OPENED = { action: 'accept' }
 const THEN = 'then'
+/** From this amount on, there is a second for a decision. */
+export const HASTY = 5_000
 const RULES = [
+  {
+    when: { tools: ['pay_owner'], arguments: { '/amount': { gte: HASTY } } },
+    [THEN]: 'ask',
+    who: 'owner',
+    timeout: '1s',
+  },
+  {
+    when: { tools: ['pay_caller'], arguments: { '/amount': { gte: HASTY } } },
+    ...{ [THEN]: 'ask', who: 'caller', by: ['elicitation', 'console'], timeout: '1s' },
+  },
   { when: { tools: ['pay_owner'] }, [THEN]: 'ask', who: 'owner', timeout: '10m', remember: '1h' },
   { when: { tools: ['pay_caller'] }, [THEN]: 'ask', who: 'caller', by: ['elicitation', 'console'], remember: '1h' },
 ]
@@ -115,6 +127,14 @@ export class Killed {
       prepare: one => one.setRequestHandler(ElicitRequestSchema, async () => (await answer) as never),
     })
     return (amount: number) => client.callTool({ name: tool, arguments: { amount } }).catch(error => error)
+  }
+
+  /** Waits until the request about this amount has ended without a decision, and returns its id. */
+  async expired(amount: number, who = this.bob): Promise<string> {
+    const { id } = await this.waiting(amount, who)
+    const isOver = async () => (await who.ok('GET', `/api/approvals/${id}`)).state === 'expired'
+    await until(isOver, { what: 'the end of the request', intervalMs: 50 })
+    return id
   }
 
   /** Actions of the audit log about one request. */

@@ -83,7 +83,7 @@ test('its members but the caller decide; owner, administrator, others and forged
   const { bob, una, tom, tina, carl } = people
   const id = await asked()
   const [seen] = await pending(tina)
-  expect(seen).toMatchObject({ id, server: 'bob~bank', tool: 'pay_owner', caller: 'una', mayDecide: true })
+  expect(seen).toMatchObject({ id, server: 'bob~bank', tool: 'pay_owner', caller: 'una', team: 'ops', mayDecide: true })
   expect([seen.arguments.amount, JSON.stringify(seen).includes('canary')]).toEqual([amount, false])
   const forged = id.replace(/^.{8}/, 'ffffffff')
   expect(
@@ -211,4 +211,13 @@ test('without the team the call is denied, nobody decides what waits, and other 
   const renamed = await bob.request('PUT', '/api/servers/bank/approvals', { rules: [{ ...ASK, who: 'team:others' }] })
   expect(renamed.status).toBe(400)
   expect(payments.paid(amount)).toBe(0)
+})
+
+test('a rule of the hub with a team that does not exist denies what it fits, and the log says so', async () => {
+  await rules()
+  const config = { holdSeconds: 1, rules: [{ ...ASK, who: 'team:nobody' }] }
+  await admin.ok('PATCH', '/api/admin/plugins/approvals', { config })
+  for (const who of [people.una, people.bob]) expect((await call(++amount, who)).json.code).toBe('approval_denied')
+  await hub.logged('A rule of the hub names a team that does not exist')
+  await admin.ok('PATCH', '/api/admin/plugins/approvals', { config: { holdSeconds: 1, rules: [] } })
 })

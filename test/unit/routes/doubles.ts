@@ -158,10 +158,11 @@ export class World {
       links: new CallLinks(),
       uptimeRatio: () => undefined,
       stateChanges: () => [],
-      kinds: { all: () => [] },
+      ...{ kinds: { all: () => [] }, attached: { names: () => [] } },
       usualHealthCheck: () => ({}),
       fileProblems: () => [],
       transports: bundledTransports(),
+      proofs: { requireOfSession: () => {} },
       registry: this.#registry(),
       bus: new EventBus(error => {
         throw error

@@ -32,7 +32,7 @@ export const plugins: Readonly<Record<string, string>> = {
   'Shown as': '显示方式',
   Form: '表单',
   'The plugin starts again with it. Dots stand for stored secrets: leave them to keep one. It holds until the hub’s next start, which reads the settings file.':
-    '插件会以新配置重新启动。圆点代表已保存的密钥：保留圆点即保留密钥。此更改在中枢下次启动前有效，届时将读取设置文件。',
+    '插件会以新配置重新启动。圆点代表已保存的密钥：保留圆点即保留密钥。此更改在 Hub 下次启动前有效，届时将读取设置文件。',
   'The changed configuration is lost.': '已修改的配置将丢失。',
   '{name} runs with the new configuration': '{name} 已使用新配置运行',
   '{name} did not start: {reason}': '{name} 未能启动：{reason}',

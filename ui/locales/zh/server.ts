@@ -207,7 +207,7 @@ export const server: Readonly<Record<string, string>> = {
   Decline: '拒绝',
   'It wants you to open this address:': '它请您打开此地址：',
   'The hub makes no link of it: it is no plain http or https address.':
-    '中枢不会将其显示为链接：它不是普通的 http 或 https 地址。',
+    'Hub 不会将其显示为链接：它不是普通的 http 或 https 地址。',
   'Open {host}': '打开 {host}',
   Answer: '回答',
   'The answer goes to the server. Type no passwords.': '回答会发给服务器。请勿输入密码。',

@@ -125,9 +125,13 @@ export class PbGroupMembers extends PbElement {
       })
     }
     const name = record?.name ?? member.server
+    const takeOut = this.disabled
+      ? nothing
+      : html`<button type="button" class="btn ghost sm ico" tabindex="-1" aria-label=${t('Take {name} out', { name })} title=${t('Take {name} out', { name })} @click=${() => this.#put(this.draft.members.filter(each => each !== member))}>${icon('x')}</button>`
+    // Its tools are known to the group alone.
+    if (!record) return html`<span class="q s">${t('not shared with you by itself')}</span>${takeOut}`
     return html`${state ? mark(state.tone, state.icon, t('{state}, from the cache', { state: state.word })) : nothing}<span class="nw">${t('{n} of {all} tools', { n: count, all })}</span>
-      <select class="in mini2" tabindex="-1" aria-label=${t('Which tools of {name}', { name })} ?disabled=${this.disabled} @change=${mode}><option value="all" ?selected=${member.tools === 'all'}>${t('All, also future ones')}</option><option value="some" ?selected=${member.tools !== 'all'}>${t('Only these')}</option></select>
-      ${this.disabled ? nothing : html`<button type="button" class="btn ghost sm ico" tabindex="-1" aria-label=${t('Take {name} out', { name })} title=${t('Take {name} out', { name })} @click=${() => this.#put(this.draft.members.filter(each => each !== member))}>${icon('x')}</button>`}`
+      <select class="in mini2" tabindex="-1" aria-label=${t('Which tools of {name}', { name })} ?disabled=${this.disabled} @change=${mode}><option value="all" ?selected=${member.tools === 'all'}>${t('All, also future ones')}</option><option value="some" ?selected=${member.tools !== 'all'}>${t('Only these')}</option></select>${takeOut}`
   }
 
   #tool(member: DraftMember, tool: ToolRecord): TreeNode {

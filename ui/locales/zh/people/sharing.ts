@@ -88,4 +88,7 @@ export const sharing: Readonly<Record<string, string>> = {
   'Its servers are not online yet, or belong to people who do not share them with you. Tools appear here at once.':
     '其服务器尚未上线，或属于未与您共享的人。工具可用后会立即显示在此处。',
   View: '视图',
+  'Shared with you': '与您共享',
+  'Show all': '全部显示',
+  'not shared with you by itself': '未单独与您共享',
 }
