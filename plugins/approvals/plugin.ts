@@ -7,13 +7,14 @@ import { ERRORS, LIMITS } from './errors.ts'
 import { ApprovalGate } from './gate.ts'
 import { Messages } from './messages.ts'
 import { Policies } from './policies.ts'
-import { addPolicyRoutes, unknownTeams } from './policy-routes.ts'
+import { addPolicyRoutes } from './policy-routes.ts'
 import { PortableRules } from './portable.ts'
 import { type RequestChanged, Requests } from './requests.ts'
 import { addRoutes } from './routes.ts'
 import { policySchema } from './rule-schema.ts'
 import { ApprovalStore } from './store.ts'
 import { type ApprovalTables, first, second } from './tables.ts'
+import { TeamNames } from './team-names.ts'
 import { Trail } from './trail.ts'
 import type {} from './types.ts'
 import { words } from './words.zh.ts'
@@ -67,10 +68,6 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     const [unended, kept] = await Promise.all([store.endAll(), store.decisions(), policies.load()])
     decisions.load(kept)
     await trail.found(unended)
-    for (const { team, at } of await unknownTeams(context, { rules }))
-      context.log.warn('A rule of the hub names a team that does not exist: calls for which it fits are denied', {
-        ...{ team, rule: at },
-      })
     const changed: RequestChanged = (request, change) => {
       store.keep(request, change)
       const isOpen = request.state === 'pending'
@@ -86,6 +83,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     context.contribute('builtPage', 'approvals', { access: 'user' })
     const portable = new PortableRules(policies)
     context.contribute('attachedSettings', 'approvals', portable)
+    await new TeamNames(context, policies, portable, { rules }).load()
     addPolicyRoutes(context, policies, portable)
     addRoutes(context, { requests, store, trail })
     context.jobs.every(SWEEP_MS, async () => {

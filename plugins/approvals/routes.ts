@@ -140,17 +140,18 @@ export function addRoutes(context: PluginContext<unknown>, { requests, store, tr
   async function shown(row: ApprovalRow, actor: UserActor) {
     const request: ApprovalRequest | undefined = requests.byId(row.id)
     const isDecider = decides(actor, row)
-    const [server, caller] = await Promise.all([
+    const [server, caller, team] = await Promise.all([
       // A member of a team decides about servers of others too, and knows their names from that.
       registry.server(isDecider ? HUB : actor, row.server_id),
       people.byId(row.user_id),
+      row.team_id === null ? undefined : teams.byId(row.team_id),
     ])
     return {
       ...{ id: row.id, server: server ? `${server.ownerName}~${server.name}` : row.server_id, tool: row.tool },
       ...{ caller: caller?.name ?? '', client: row.client, count: request?.count ?? row.count },
       ...{ createdAt: row.created_at, expiresAt: row.expires_at, state: row.state },
       ...decisionOf(row),
-      ...waitingOf(request, isDecider),
+      ...waitingOf(request, isDecider, team?.name),
     }
   }
 }
@@ -165,13 +166,13 @@ function decisionOf({ decided_by, decided_at, note, reason }: ApprovalRow) {
 }
 
 /** Members of a request that waits; those who decide see the arguments, and callers their own. */
-function waitingOf(request: ApprovalRequest | undefined, isDecider: boolean) {
+function waitingOf(request: ApprovalRequest | undefined, isDecider: boolean, team: string | undefined) {
   if (!request) return { mayDecide: false }
   const { ask, shown } = request.asked
   const mayRead = isDecider || ask.who === 'caller'
   return {
     mayDecide: isDecider,
-    ...(ask.team === undefined ? {} : { team: ask.team }),
+    ...(ask.team === undefined ? {} : { team: team ?? ask.team }),
     ...(mayRead ? { arguments: shown } : {}),
     ...(isDecider && ask.rememberMs > 0 ? { rememberSeconds: ask.rememberMs / 1_000 } : {}),
   }
