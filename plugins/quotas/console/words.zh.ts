@@ -23,6 +23,8 @@ export const usage: Readonly<Record<string, string>> = {
   'access key {id}': '访问密钥 {id}',
   'client {id}': '客户端 {id}',
   'tool {name}': '工具 {name}',
+  '{n} by you': '您已用 {n}',
+  '{what} of {owner}': '{owner} 的{what}',
   'calls in a minute': '每分钟调用数',
   'calls in a day': '每天调用数',
   'calls at once': '并发调用数',
