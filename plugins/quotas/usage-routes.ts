@@ -71,12 +71,9 @@ export function addUsageRoutes(context: PluginContext<unknown>, plans: Plans, us
               name: z.string().optional(),
               owner: z.string().optional().meta({ description: 'Of a thing of somebody else' }),
               quota: quotaSchema,
-              used: z
-                .record(z.string(), z.number())
-                .meta({
-                  description:
-                    'By all callers; of things of others your own calls of the day, as far as they are known',
-                }),
+              used: z.record(z.string(), z.number()).meta({
+                description: 'By all callers; of things of others your own calls of the day, as far as they are known',
+              }),
             }),
           ),
         }),

@@ -72,7 +72,7 @@ class PbPageUsage extends PbPage {
       { id: 'mine', label: t('Mine') },
       { id: 'all', label: t('Of all users') },
     ] as const
-    return html`${show(this.#quotas, items => html`${quotaTable(items)}${items.length === 0 ? nothing : this.#alert()}`)}
+    return html`${show(this.#quotas, items => html`${quotaTable(items)}${items.every(({ owner }) => owner !== undefined) ? nothing : this.#alert()}`)}
       <div class="row wrap">${segments<UsageBy>(t('Sums'), by, this.#by, id => this.setView({ by: id }))}
         ${session.user?.role === 'admin' ? segments<'mine' | 'all'>(t('Whose'), of, this.#all ? 'all' : 'mine', id => this.setView({ of: id })) : nothing}</div>
       ${show(this.#sums, items => sumTable(items, this.#by))}`
