@@ -24,7 +24,7 @@ export const usage: Readonly<Record<string, string>> = {
   'client {id}': '客户端 {id}',
   'tool {name}': '工具 {name}',
   'Calls of the last seven days by person': '最近七天各用户的调用',
-  '{n} by you': '您已用 {n}',
+  '{n} by you': '您 {n}',
   '{what} of {owner}': '{owner} 的{what}',
   'calls in a minute': '每分钟调用数',
   'calls in a day': '每天调用数',
