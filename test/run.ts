@@ -6,7 +6,7 @@
  * The suite is what a change must pass: of long tests it runs a part (`support/extent.ts`) and of files named `*.long.test.ts`
  * nothing. `--whole` runs both to their end, as `bun run soak` does.
  *
- * Families wait more than they work, so that three run side by side for each processor, the longest first and in parts of about a
+ * Families wait more than they work, so that five run side by side for two processors, the longest first and in parts of about a
  * minute; what only waits runs beside them from the start, and what measures time or memory alone, after them. A few failed
  * tests run once more at the end, file by file with nothing beside: those that pass then are named as unsteady, with what they
  * failed on, and do not fail the run. Each of them is a defect to find.
@@ -66,8 +66,8 @@ interface Suite {
 }
 
 const ROOT = join(import.meta.dir, '..')
-/** Families take a third of a processor on average. More than eight would take memory instead of waiting. */
-const LANES = Math.min(8, Math.max(4, 3 * availableParallelism()))
+/** Families take two fifths of a processor on average. More than eight would take memory instead of waiting. */
+const LANES = Math.min(8, Math.max(4, Math.ceil(2.5 * availableParallelism())))
 /** More failures than this are not for want of a quiet machine. */
 const MOST_AGAIN = 12
 const bun = process.execPath
@@ -96,14 +96,16 @@ const ON_POSTGRES =
 const ACCOUNTS = ['one-floods-the-log', 'stored-account', 'unread-routes'].map(name => `./test/load/${name}.test.ts`)
 /** Of `plugins`, what measures the time of others. */
 const COSTS = ['./test/plugins/guards/cost.test.ts']
-/** The longest first. A part of a few files more or less is a minute, so that the lanes end together. */
+/** The long ones first, in parts that take about a minute and take turns: a browser works while others wait. */
 const FAMILIES: readonly Suite[] = [
-  ...parts('browser', 5, { recycles: true }),
-  ...parts('unit', 5, { keepsMemory: true }),
-  ...parts('plugins', 5, { recycles: true, without: COSTS }),
-  ...parts('http', 4, { recycles: true }),
-  ...parts('mcp', 3, { recycles: true }),
-  ...parts('failure', 3, { recycles: true }),
+  ...inTurns(
+    parts('browser', 5, { recycles: true }),
+    parts('plugins', 5, { recycles: true, without: COSTS }),
+    parts('mcp', 3, { recycles: true }),
+    parts('http', 4, { recycles: true }),
+    parts('unit', 5, { keepsMemory: true }),
+    parts('failure', 3, { recycles: true }),
+  ),
   family('patience', { partOf: 'failure', waits: true }),
   {
     name: 'postgres',
@@ -131,6 +133,12 @@ function family(name: string, more: Partial<Suite> = {}): Suite {
 
 function parts(name: string, count: number, more: Partial<Suite> = {}): readonly Suite[] {
   return Array.from({ length: count }, (_, index) => ({ ...family(name, more), shard: `${index + 1}/${count}` }))
+}
+
+/** The first of each list, then the second ones, and so on. */
+function inTurns<T>(...lists: readonly (readonly T[])[]): readonly T[] {
+  const longest = Math.max(...lists.map(({ length }) => length))
+  return Array.from({ length: longest }, (_, at) => lists.flatMap(list => list.slice(at, at + 1))).flat()
 }
 
 /** Each family as a whole: a part of it may contain none of the few tests. */

@@ -5,6 +5,7 @@
  */
 
 export type * from './alerts.ts'
+export type * from './attached.ts'
 export type * from './bridge.ts'
 export type * from './call-records.ts'
 export type * from './calls.ts'

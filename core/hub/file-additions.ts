@@ -1,5 +1,5 @@
 import type { FileAdditions } from '../config/shape/additions.ts'
-import { PLUGIN_SECTIONS } from './bundled.ts'
+import { bundledPlugins, PLUGIN_SECTIONS } from './bundled.ts'
 import { ENTRY_FIELDS } from './bundled-fields.ts'
 import { HUB_SETTINGS } from './bundled-settings.ts'
 import { RECORD_SECTIONS } from './record-kinds.ts'
@@ -9,4 +9,5 @@ export const FILE_ADDITIONS: FileAdditions = {
   sections: [...RECORD_SECTIONS, ...PLUGIN_SECTIONS],
   settings: HUB_SETTINGS,
   fields: ENTRY_FIELDS,
+  attached: bundledPlugins.flatMap(({ attachedSettings = {} }) => Object.keys(attachedSettings)),
 }

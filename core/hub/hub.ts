@@ -154,7 +154,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const marks = new HubMarks(keys.jwtSecret)
   const { plugins, services } = await openPlugins({
     ...{ loaded, config, store, registry, auth, sealer, kinds, transports, bus, hubLog, marks, undo },
-    custom: meters.custom,
+    ...{ attached: room.attached, custom: meters.custom },
     calls: { queues: meters.callQueues, stats: query => callStats(meters.ring, query) },
   })
   auth.verifiers.source = plugins.contributions('tokenVerifier')
@@ -164,7 +164,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const logStore = storeFeeds.follow(plugins.contributions('logStore'))
   followSinks({ sinks: plugins.contributions('logSink'), bus, hubLog, undo })
   // After the plugins, since the valid content of an entry depends on its transport.
-  await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })
+  await followSettingsFile({ ...room, settings: loaded.settings, transports, bus, log })
 
   const connections: Connections = createConnections({
     programs: transports.programs,
@@ -238,7 +238,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   services.templates = templates
   const importSources = () => plugins.contributions('importSource')
   const moving = openMoving({
-    ...{ registry, store, transports, kinds, alerts, assistant, config: loaded.config },
+    ...{ registry, store, transports, kinds, attached: room.attached, alerts, assistant, config: loaded.config },
     ...{ settings: loaded.settings, passwords: auth.passwords },
     ...{ plans, readDocument: importDocument, sources: importSources, templates },
     parseText: bodyParser.parseText.bind(bodyParser),
@@ -274,9 +274,8 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
       ...{ registry, alerts, dashboards, assistant, templates, proofs: auth.proofs },
-      closedFields: ({ transport, config }) => transports.serverFields.closed(transport, config),
-      ...moving,
-      ...{ importSources, kinds, logStore },
+      closedFields: record => room.attached.closedFields(transports, record),
+      ...{ ...moving, importSources, kinds, attached: room.attached, logStore },
       usualHealthCheck: () => loaded.settings.state.healthCheck,
       fileProblems: () => fileRecords.problems(),
       bus,

@@ -5,9 +5,9 @@ import type { SettingsFile } from '../config/settings-file.ts'
 import { movingDashboards } from '../dashboards/dashboards.ts'
 import type { ImportRoutesDeps } from '../http/routes/moving/imports.ts'
 import type { BackupDownloads } from '../moving/backup/download.ts'
-import type { ExportRegistry, ExportService } from '../moving/export.ts'
+import type { ExportService } from '../moving/export.ts'
+import type { ExportRegistry } from '../moving/export-form.ts'
 import type { ImportDeps, ImportService } from '../moving/imports.ts'
-import type { Registry } from '../registry/api.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import type { OpenKinds } from '../registry/owned/open-kinds.ts'
 import { LEFT_BEHIND } from './bundled.ts'
@@ -19,7 +19,7 @@ export interface MovingParts extends Omit<ImportDeps, 'records' | 'settings' | '
   readonly assistant: Pick<Assistant, 'moving'>
   readonly kinds: OpenKinds
   readonly config: Pick<HubConfig, 'dataDir' | 'databaseUrl'>
-  readonly registry: ExportRegistry & Pick<Registry, 'settings'>
+  readonly registry: Omit<ExportRegistry, 'attached'>
   readonly settings: Pick<SettingsFile, 'path' | 'state'>
 }
 
@@ -49,7 +49,7 @@ export function openMoving(parts: MovingParts): {
   }
   const exportService = () => {
     exports ??= import('../moving/export.ts').then(({ createExports }) =>
-      createExports(parts.registry, () => records(parts)),
+      createExports({ ...parts.registry, attached: parts.attached }, () => records(parts)),
     )
     return exports
   }

@@ -52,7 +52,7 @@ export class PluginHost {
     const configured = new Map(options.entries.map(entry => [entry.use, entry]))
     const entryOf = (name: string): PluginEntry => configured.get(name) ?? { use: name }
     const bundled = inOrder(options.bundled).map(definition => newSlot(entryOf(definition.name), definition))
-    declareToServers(options.transports, options.bundled)
+    declareToServers(options)
     const names = new Set(options.bundled.map(definition => definition.name))
     this.#slots = [
       ...bundled,
@@ -283,7 +283,7 @@ export class PluginHost {
     checkContribution(slot, point, id, contribution)
     const key = keyOf(slot, point, id)
     this.#points.requireFree(point, key, id)
-    openToServers(this.#options.transports, slot.name, point, id, contribution)
+    openToServers(this.#options, slot.name, point, id, contribution)
     if (point === 'page' || point === 'builtPage') holdPage(slot, point, id, contribution)
     if (point === 'mcpMiddleware') this.middlewares.hold(contribution as McpMiddleware, slot, key)
     this.#points.add(point, key, point === 'transport' && !slot.definition ? this.#marked(contribution) : contribution)
@@ -308,7 +308,7 @@ export class PluginHost {
     slot.state = state
     for (const [point, id] of slot.held.splice(0)) {
       const contribution = this.#points.remove(point, id)
-      closeToServers(this.#options.transports, point, id, contribution)
+      closeToServers(this.#options, point, id, contribution)
     }
     const late = Promise.withResolvers<void>()
     const limit = setTimeout(late.resolve, STOP_LIMIT_MS)

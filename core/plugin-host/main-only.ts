@@ -19,6 +19,7 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'serverTemplates',
   'programSource',
   'serverFields',
+  'attachedSettings',
   'limitUse',
   'healthCheck',
   'metric',

@@ -32,6 +32,7 @@ const HUB_POINTS = {
   serverTemplates: true,
   programSource: true,
   serverFields: true,
+  attachedSettings: true,
   limitUse: true,
   healthCheck: true,
   metric: true,

@@ -21,10 +21,9 @@ export class Announcer {
     const { server, tool, ask, isSingle } = asked
     const deciders = await this.#deciders(request)
     if (request.state !== 'pending') return
-    for (const userId of deciders) {
+    for (const userId of deciders)
       this.#context.events.emit('approvals.requested', userId, { approvalId, server, tool, caller: asked.caller.name })
-      if (ask.by.includes('chat') && !isSingle) this.#messages.add(userId, request)
-    }
+    if (ask.by.includes('chat') && !isSingle) this.#messages.add(deciders, request)
   }
 
   async ended(request: ApprovalRequest): Promise<void> {

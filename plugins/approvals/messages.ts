@@ -7,6 +7,9 @@ import type { ApprovalRequest } from './requests.ts'
 const GATHER_MS = 1_000
 /** Shortest time between two messages to one person. */
 const PAUSE_MS = 60_000
+/** Requests of one caller in an hour that cause messages: any user may name a team in a rule and then call. */
+const MOST_OF_CALLER = 60
+const HOUR_MS = 3_600_000
 /** Requests that one message names. */
 const MOST_NAMED = 5
 const MOST_NAME = 128
@@ -24,6 +27,7 @@ export class Messages {
   readonly #context: Pick<PluginContext<unknown>, 'address' | 'notify'>
   readonly #now: () => number
   readonly #people = new Map<string, Person>()
+  readonly #callers = new Map<string, { readonly sinceMs: number; requests: number }>()
 
   /** `now`: milliseconds of a monotonic clock. */
   constructor(context: Pick<PluginContext<unknown>, 'address' | 'notify'>, now = () => performance.now()) {
@@ -31,15 +35,30 @@ export class Messages {
     this.#now = now
   }
 
-  add(userId: string, request: ApprovalRequest): void {
-    const known = this.#people.get(userId)
-    if (known) known.waiting.push(request)
-    else this.#people.set(userId, { waiting: [request], dueMs: this.#now() + GATHER_MS })
+  /** Adds a request for all of these users. */
+  add(userIds: readonly string[], request: ApprovalRequest): void {
+    const nowMs = this.#now()
+    if (!this.#take(request.asked.caller.userId, nowMs)) return
+    for (const userId of userIds) {
+      const known = this.#people.get(userId)
+      if (known) known.waiting.push(request)
+      else this.#people.set(userId, { waiting: [request], dueMs: nowMs + GATHER_MS })
+    }
+  }
+
+  /** False when the caller has caused enough of them in this hour. */
+  #take(callerId: string, nowMs: number): boolean {
+    const known = this.#callers.get(callerId)
+    const hour = known && nowMs - known.sinceMs < HOUR_MS ? known : { sinceMs: nowMs, requests: 0 }
+    this.#callers.set(callerId, hour)
+    hour.requests += 1
+    return hour.requests <= MOST_OF_CALLER
   }
 
   /** Sends what is due, about requests that still wait. A channel that fails or is slow delays nothing. */
   sweep(): void {
     const nowMs = this.#now()
+    for (const [id, { sinceMs }] of this.#callers) if (nowMs - sinceMs >= HOUR_MS) this.#callers.delete(id)
     for (const [userId, person] of this.#people) {
       person.waiting = person.waiting.filter(({ state }) => state === 'pending')
       if (person.dueMs > nowMs) continue
@@ -90,8 +109,10 @@ function fairly(requests: readonly ApprovalRequest[]): readonly ApprovalRequest[
   return ranked.toSorted((one, other) => one.turn - other.turn).map(({ request }) => request)
 }
 
+/** A name of others, which is no link. */
 function named(text: string): string {
-  return visibleName(text.length <= MOST_NAME ? text : `${text.slice(0, MOST_NAME)}…`)
+  const cut = text.length <= MOST_NAME ? text : `${text.slice(0, MOST_NAME)}…`
+  return visibleName(cut).replaceAll('://', ': //')
 }
 
 function timeOf({ expiresAtMs }: ApprovalRequest): string {

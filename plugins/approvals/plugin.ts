@@ -8,6 +8,7 @@ import { ApprovalGate } from './gate.ts'
 import { Messages } from './messages.ts'
 import { Policies } from './policies.ts'
 import { addPolicyRoutes, unknownTeams } from './policy-routes.ts'
+import { PortableRules } from './portable.ts'
 import { type RequestChanged, Requests } from './requests.ts'
 import { addRoutes } from './routes.ts'
 import { policySchema } from './rule-schema.ts'
@@ -51,6 +52,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
   errors: ERRORS,
   words,
   events: { 'approvals.requested': { audience: 'owner' }, 'approvals.decided': { audience: 'owner' } },
+  attachedSettings: { approvals: ['server', 'group'] },
   migrations: { '0001-approvals': first, '0002-decisions': second },
   async setup(context) {
     const limits = context.limits as typeof LIMITS
@@ -82,7 +84,9 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     const parts = { policies, requests, decisions, trail, heldMs: holdSeconds * 1_000 }
     context.contribute('callGate', 'approvals', new ApprovalGate(context, parts))
     context.contribute('builtPage', 'approvals', { access: 'user' })
-    addPolicyRoutes(context, policies)
+    const portable = new PortableRules(policies)
+    context.contribute('attachedSettings', 'approvals', portable)
+    addPolicyRoutes(context, policies, portable)
     addRoutes(context, { requests, store, trail })
     context.jobs.every(SWEEP_MS, async () => {
       requests.sweep()

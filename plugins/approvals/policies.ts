@@ -38,18 +38,21 @@ export class Policies {
     return this.#policies.get(id)
   }
 
-  async set(row: Omit<PolicyRow, 'policy'>, policy: Policy): Promise<void> {
+  /** `tables`: of a transaction of which this is a part. */
+  async set(row: Omit<PolicyRow, 'policy'>, policy: Policy, tables = this.#tables): Promise<void> {
     const isEmpty = policy.rules.length === 0
-    await this.#tables.write(async db => {
+    await tables.write(async (db, after) => {
       await db.deleteFrom('policy').where('id', '=', row.id).execute()
       if (!isEmpty)
         await db
           .insertInto('policy')
           .values({ ...row, policy: JSON.stringify(policy) })
           .execute()
+      after(() => {
+        if (isEmpty) this.#policies.delete(row.id)
+        else this.#policies.set(row.id, policy)
+      })
     })
-    if (isEmpty) this.#policies.delete(row.id)
-    else this.#policies.set(row.id, policy)
   }
 
   forget(id: string): void {

@@ -16,7 +16,11 @@ const example = {
 const NONE: Policy = { rules: [] }
 
 /** Adds the routes of rules. */
-export function addPolicyRoutes(context: PluginContext<unknown>, policies: Policies): void {
+export function addPolicyRoutes(
+  context: PluginContext<unknown>,
+  policies: Policies,
+  portable: { refuseStated(kind: 'server' | 'group', id: string): void },
+): void {
   const { routes, servers, groups } = context
 
   const owned = (actor: UserActor, kind: 'servers' | 'groups', name: string) =>
@@ -43,11 +47,8 @@ export function addPolicyRoutes(context: PluginContext<unknown>, policies: Polic
       audit: thing,
       async handle({ actor, params, body }) {
         const { id } = await owned(actor, kind, params.ref)
-        // An agent has the keys of its user, and would allow its own calls.
-        if (actor.credential.kind !== 'session')
-          throw new HubError('insufficient_scope', 'Rules are set with a sign-in, and not with an access key', {
-            hint: 'Sign in to do this.',
-          })
+        requireSignIn(actor)
+        portable.refuseStated(thing, id)
         await refuseUnknownTeams(context, body, policies.get(`${thing}:${id}`))
         const place = thing === 'server' ? { server_id: id, group_id: null } : { server_id: null, group_id: id }
         await policies.set({ id: `${thing}:${id}`, ...place }, body)
@@ -55,6 +56,14 @@ export function addPolicyRoutes(context: PluginContext<unknown>, policies: Polic
       },
     })
   }
+}
+
+/** Throws `insufficient_scope`: an agent has the keys of its user, and would allow its own calls. */
+export function requireSignIn({ credential }: UserActor): void {
+  if (credential.kind === 'session') return
+  throw new HubError('insufficient_scope', 'Rules are set with a sign-in, and not with an access key', {
+    hint: 'Sign in to do this.',
+  })
 }
 
 /**

@@ -27,6 +27,7 @@ const approval = z.object({
   note: z.string().optional(),
   reason: z.enum(['restart']).optional().meta({ description: 'The hub was started again while it waited' }),
   mayDecide: z.boolean().meta({ description: 'True while it waits for you; an access key cannot decide' }),
+  team: z.string().optional().meta({ description: 'The team that decides, while the request waits' }),
   rememberSeconds: z.number().optional().meta({
     description: 'Time for which you may allow the same call again without a question',
   }),
@@ -170,6 +171,7 @@ function waitingOf(request: ApprovalRequest | undefined, isDecider: boolean) {
   const mayRead = isDecider || ask.who === 'caller'
   return {
     mayDecide: isDecider,
+    ...(ask.team === undefined ? {} : { team: ask.team }),
     ...(mayRead ? { arguments: shown } : {}),
     ...(isDecider && ask.rememberMs > 0 ? { rememberSeconds: ask.rememberMs / 1_000 } : {}),
   }

@@ -155,7 +155,7 @@ class GuardedRequest implements OpenFilter {
       text: typeof text === 'string' ? text : text.parts,
     }
     try {
-      return await this.#parts.queue.check(this.#owner, request, length)
+      return await this.#parts.queue.check({ owner: this.#owner, caller: this.#request.actor.userId }, request, length)
     } catch (error) {
       for (const one of rules) this.#note('result', one, 'failed', [])
       if (rules.every(({ rule }) => rule.then === 'observe')) return { findings: {} }

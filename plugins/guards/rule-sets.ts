@@ -55,22 +55,22 @@ export class RuleSets implements Places {
     return this.#places.get(`${kind} ${id}`)?.rules ?? []
   }
 
-  /** Puts these rules in the place of those that are there. A mask in place of a secret keeps it, while its address stays. */
-  async replace(target: Target, given: readonly Rule[]): Promise<void> {
+  /**
+   * Puts these rules in the place of those that are there. A mask in place of a secret keeps it, while its address stays.
+   * `tables`: of a transaction of which this is a part.
+   */
+  async replace(target: Target, given: readonly Rule[], tables = this.#tables): Promise<void> {
     const key = `${target.kind} ${target.id}`
     const before = this.rules(target)
     const rules = withSecrets(given, before)
     const secrets = Object.fromEntries(rules.flatMap(({ id, webhook }) => (webhook ? [[id, webhook.secret]] : [])))
     const text = JSON.stringify(rules.map(withoutSecret))
-    if (text.length > MOST_CHARACTERS)
-      throw validationError([
-        { pointer: '#/rules', code: 'length', detail: `All rules together have at most ${MOST_CHARACTERS} characters` },
-      ])
+    requireShort(text)
     const place = { id: target.id, user_id: null }
     const sealed = Object.keys(secrets).length > 0 ? this.#sealing.seal(TABLE, place, JSON.stringify(secrets)) : null
     const owner =
       target.kind === 'server' ? { server_id: target.id, group_id: null } : { server_id: null, group_id: target.id }
-    await this.#tables.write(async (db, after) => {
+    await tables.write(async (db, after) => {
       await db.deleteFrom(TABLE).where('id', '=', target.id).execute()
       if (rules.length > 0)
         await db
@@ -113,11 +113,20 @@ export function shownRule(rule: Rule): Rule {
   return rule.webhook ? { ...rule, webhook: { ...rule.webhook, secret: maskSecret(rule.webhook.secret) } } : rule
 }
 
-function withoutSecret(rule: Rule): Rule {
+/** Throws `validation_failed` for rules that are too long together. */
+export function requireShort(text: string): void {
+  if (text.length <= MOST_CHARACTERS) return
+  const detail = `All rules together have at most ${MOST_CHARACTERS} characters`
+  throw validationError([{ pointer: '#/rules', code: 'length', detail }])
+}
+
+/** A rule without its secret. */
+export function withoutSecret(rule: Rule): Rule {
   return rule.webhook ? { ...rule, webhook: { ...rule.webhook, secret: '' } } : rule
 }
 
-function withSecrets(given: readonly Rule[], before: readonly Rule[]): Rule[] {
+/** The rules with the secrets that stand behind masks. Throws `validation_failed`. */
+export function withSecrets(given: readonly Rule[], before: readonly Rule[]): Rule[] {
   const errors: FieldError[] = []
   const rules = given.map((rule, index) => {
     const { webhook } = rule

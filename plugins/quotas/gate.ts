@@ -1,7 +1,7 @@
 import type { Credential, PluginContext } from 'patchbay/contract'
 import type { CallGate, Decision, GatedCall, GatedEnd } from 'patchbay/features'
 import { keysBehind } from 'patchbay/plugin-kit'
-import type { Reached } from './meter.ts'
+import { longer, type Reached } from './meter.ts'
 import type { Metered, Plans } from './plans.ts'
 import { grantSubject, keySubject, type Plan, tokensOf, toolSubject } from './quota.ts'
 import type { QuotaKind } from './types.ts'
@@ -36,10 +36,12 @@ export class QuotaGate implements CallGate {
   decide(call: GatedCall): Decision {
     const atMs = Date.now()
     const metered = this.#of(call)
+    let longest: (Reached & { readonly plan: Plan }) | undefined
     for (const { plan, meter } of metered) {
       const reached = meter.reached(plan.quota, atMs)
-      if (reached) throw this.#refusal(plan.kind, nameOf(plan, call), reached)
+      if (reached) longest = longer(longest, { ...reached, plan })
     }
+    if (longest) throw this.#refusal(longest.plan.kind, nameOf(longest.plan, call), longest)
     for (const one of metered) {
       one.meter.begin(atMs)
       this.#notice(one, call, atMs)
@@ -79,7 +81,8 @@ export class QuotaGate implements CallGate {
 
   #refusal(of: QuotaKind, name: string, { code, limit, retryAfterSeconds }: Reached) {
     const message = `${TEXTS[code](limit)} of ${name} ${code === 'quota_at_once' ? 'are in flight' : 'are used up'}`
-    return this.#context.error(code, message, { retryAfterSeconds, data: { of, limit } })
+    const when = Number.isFinite(retryAfterSeconds) ? { retryAfterSeconds } : {}
+    return this.#context.error(code, message, { ...when, data: { of, limit } })
   }
 
   /** Notifies the owner once a day that a quota is nearly used up. */

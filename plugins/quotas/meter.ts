@@ -5,11 +5,16 @@ const SLOTS = 60
 const SECOND_MS = 1_000
 const DAY_MS = 86_400_000
 
-/** A limit that is reached, and the seconds after which the call may succeed. */
+/** A limit that is reached, and the seconds after which it lets a call pass; infinite for a limit of 0. */
 export interface Reached {
   readonly code: 'quota_rate' | 'quota_day' | 'quota_at_once' | 'quota_tokens'
   readonly limit: number
   readonly retryAfterSeconds: number
+}
+
+/** The one that lasts longer. */
+export function longer<Some extends Pick<Reached, 'retryAfterSeconds'>>(one: Some | undefined, other: Some): Some {
+  return one && one.retryAfterSeconds >= other.retryAfterSeconds ? one : other
 }
 
 /** Numbers of one day, as they are stored. */
@@ -44,20 +49,25 @@ export class Meter {
     this.#tokens = tokens
   }
 
-  /** The first limit that this call would exceed. */
+  /** The limit that this call would exceed; of several the one that lasts longest. */
   reached(quota: Quota, nowMs: number): Reached | undefined {
     this.#move(nowMs)
     const { perMinute, perDay, atOnce, resultTokensPerDay } = quota
     const tomorrow = Math.ceil((DAY_MS - (nowMs % DAY_MS)) / SECOND_MS)
-    if (perDay !== undefined && this.#calls >= perDay)
-      return { code: 'quota_day', limit: perDay, retryAfterSeconds: tomorrow }
-    if (resultTokensPerDay !== undefined && this.#tokens >= resultTokensPerDay)
-      return { code: 'quota_tokens', limit: resultTokensPerDay, retryAfterSeconds: tomorrow }
-    if (perMinute !== undefined && this.#minute >= perMinute)
-      return { code: 'quota_rate', limit: perMinute, retryAfterSeconds: this.#secondsUntilBelow(perMinute) }
-    if (atOnce !== undefined && this.atOnce >= atOnce)
-      return { code: 'quota_at_once', limit: atOnce, retryAfterSeconds: 1 }
-    return undefined
+    const all = [
+      { code: 'quota_day', limit: perDay, used: this.#calls, seconds: () => tomorrow },
+      { code: 'quota_tokens', limit: resultTokensPerDay, used: this.#tokens, seconds: () => tomorrow },
+      { code: 'quota_rate', limit: perMinute, used: this.#minute, seconds: (most: number) => this.#untilBelow(most) },
+      { code: 'quota_at_once', limit: atOnce, used: this.atOnce, seconds: () => 1 },
+    ] as const
+    let longest: Reached | undefined
+    for (const { code, limit, used, seconds } of all)
+      if (limit !== undefined && used >= limit)
+        longest = longer(longest, {
+          ...{ code, limit },
+          retryAfterSeconds: limit === 0 ? Number.POSITIVE_INFINITY : seconds(limit),
+        })
+    return longest
   }
 
   begin(nowMs: number): void {
@@ -113,7 +123,7 @@ export class Meter {
     this.dirty = true
   }
 
-  #secondsUntilBelow(most: number): number {
+  #untilBelow(most: number): number {
     let left = this.#minute
     for (let age = SLOTS - 1; age > 0; age -= 1) {
       left -= this.#slots[(this.#second - age + SLOTS) % SLOTS] ?? 0

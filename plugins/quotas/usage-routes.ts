@@ -101,14 +101,17 @@ export function addUsageRoutes(context: PluginContext<unknown>, plans: Plans, us
   }
 
   async function concerning(actor: UserActor) {
-    const [own, ownServers, ownGroups] = await Promise.all([
+    const [own, ownKeys, ownServers, ownGroups] = await Promise.all([
       plans.rows({ user_id: actor.userId }),
+      context.people.keys(actor),
       servers.list(actor),
       groups.list(actor),
     ])
     const keys = own.flatMap(({ id: subject, kind }) => {
       const id = subject.slice(subject.lastIndexOf(':') + 1)
-      return kind === 'key' || kind === 'grant' ? [{ of: kind, subject, id }] : []
+      if (kind !== 'key' && kind !== 'grant') return []
+      const name = ownKeys.find(key => key.id === id)?.label
+      return [{ of: kind, subject, id, ...(name === undefined ? {} : { name }) }]
     })
     const ofServers = await Promise.all(
       ownServers.map(async ({ id, name }) => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { sharedFixture } from '../mcp/shared-fixture.ts'
+import { extent } from '../support/extent.ts'
 import type { Client, Hub } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
 import { axe, openBrowser, openTab, PHONE, type View } from './support/console.ts'
@@ -10,12 +11,19 @@ setDefaultTimeout(120_000)
 
 /** A folder for pictures of the page, if they are wanted. */
 const PICTURES = process.env.APPROVAL_PICTURES
-const VIEWS: readonly (readonly [string, View])[] = [
-  ['wide', {}],
-  ['dark', { theme: 'dark' }],
-  ['chinese', { language: 'zh' }],
-  ['phone', PHONE],
-]
+/** Two share every theme, language and width between them. */
+const VIEWS = extent<readonly (readonly [string, View])[]>(
+  [
+    ['wide', {}],
+    ['chinese, dark, phone', { ...PHONE, theme: 'dark', language: 'zh' }],
+  ],
+  [
+    ['wide', {}],
+    ['dark', { theme: 'dark' }],
+    ['chinese', { language: 'zh' }],
+    ['phone', PHONE],
+  ],
+)
 
 let browser: Browser
 let hub: Hub
@@ -52,6 +60,20 @@ test('what waits is shown at once, and one click lets one call pass', async () =
   expect((await second).json.code).toBe('approval_denied')
   await page.getByText('denied by admin').waitFor()
   expect(await axe(tab)).toEqual([])
+  await tab.close()
+})
+
+test('a request that waited while the plugin stopped says so', async () => {
+  const call = pay(140)
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.go('/approvals', 'pb-page-approvals .btn.pri')
+  for (const enabled of [false, true]) await admin.ok('PATCH', '/api/admin/plugins/approvals', { enabled })
+  expect((await call).json.code).toBe('approval_denied')
+  await tab.go('/approvals', 'pb-page-approvals table')
+  await page.getByText('denied, since the hub was restarted').first().waitFor()
+  expect(await axe(tab)).toEqual([])
+  if (PICTURES) await page.screenshot({ path: `${PICTURES}/restart.png` })
   await tab.close()
 })
 
@@ -172,6 +194,7 @@ test('an owner names a team in a form, and its member decides', async () => {
   const call = pay(777)
   const tab = await openTab(browser, hub, tim)
   await tab.go('/approvals', 'pb-page-approvals .btn.pri')
+  await tab.page.getByText('Decided by the team').waitFor()
   await tab.page.getByRole('button', { name: 'Allow once: pay' }).click()
   expect((await call).status).toBe(200)
   await tab.page.getByText('allowed by tim').waitFor()

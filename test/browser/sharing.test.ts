@@ -123,6 +123,7 @@ test('a colleague with the role change edits a group, and cannot share, publish 
   await page.getByText('Shared with you by ada: change.').waitFor()
   expect(await page.locator('pb-sharing').count()).toBe(0)
   expect(await page.locator('#g-visibility').isDisabled()).toBe(true)
+  expect(await page.locator('#g-name').isDisabled()).toBe(true)
   expect(await page.getByRole('button', { name: 'Delete group' }).count()).toBe(0)
   await page.fill('#g-description', 'edited by a colleague')
   await page.getByRole('button', { name: 'Save' }).click()
@@ -131,6 +132,43 @@ test('a colleague with the role change edits a group, and cannot share, publish 
   expect(await page.locator('main .callout.bad').count()).toBe(0)
   await tab.close()
 })
+
+test('a colleague with the role change edits all of a server but its name, and sees it stop', async () => {
+  await ada.ok('PUT', '/api/servers/files/shares/user:cleo', { role: 'change' })
+  const tab = await openTab(browser, hub, cleo)
+  const { page } = tab
+  await tab.open('/servers/ada~files?tab=settings')
+  await page.getByLabel('Description').fill('edited by a colleague')
+  expect(await page.getByLabel('Name', { exact: true }).count()).toBe(0)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await until(async () => (await ada.ok('GET', '/api/servers/files')).description === 'edited by a colleague', {
+    what: 'the description',
+  })
+  await page.getByRole('button', { name: 'Stop server' }).waitFor()
+  // By the owner: the page of the colleague follows.
+  await ada.ok('POST', '/api/servers/files/stop')
+  await page.getByRole('button', { name: 'Start server' }).waitFor({ timeout: 15_000 })
+  await ada.ok('POST', '/api/servers/files/start')
+  await online(ada, ['files'])
+  await ada.ok('PUT', '/api/servers/files/shares', { shares: [] })
+  await tab.close()
+})
+
+/** Distances between the middle of a radio button and that of the first line of its text, in pixels. Runs in the page. */
+function offsetsOfBoxes(labels: readonly Element[]): number[] {
+  return labels.map(label => {
+    const middle = ({ top, bottom }: DOMRect): number => (top + bottom) / 2
+    const texts = document.createTreeWalker(label, NodeFilter.SHOW_TEXT)
+    const line = document.createRange()
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+      if ((text.textContent ?? '').trim() === '') continue
+      line.selectNodeContents(text)
+      break
+    }
+    const box = label.querySelector('input')?.getBoundingClientRect()
+    return box ? Math.abs(middle(box) - middle(line.getBoundingClientRect())) : Number.NaN
+  })
+}
 
 test.each(VIEWS)('the pages of sharing and of teams: %s', async (name, view) => {
   const team = `crew ${name.length}`
@@ -162,6 +200,7 @@ test.each(VIEWS)('the pages of sharing and of teams: %s', async (name, view) => 
   await page.locator('.shareform .btn.pri').click()
   await page.locator('.sharing .list li').getByText(team, { exact: true }).waitFor()
   await check('server')
+  expect(Math.max(...(await page.locator('pb-server-access label.chk').evaluateAll(offsetsOfBoxes)))).toBeLessThan(2.5)
   await ada.ok('PUT', '/api/groups/daily/shares/user:cleo', { role: 'use' })
   await tab.open('/groups/ada~daily?as=cleo')
   await page.waitForSelector('pb-view-as .names li')

@@ -21,6 +21,7 @@ import { session } from './session.ts'
 import '../components/layers/confirm.ts'
 import './outlet.ts'
 import './palette.ts'
+import './rules.ts'
 
 const PARTS: readonly RailPart[] = ['work', 'watch', 'own', 'admin']
 /** Tabs at the bottom of a phone; other places are behind "More". */

@@ -33,19 +33,19 @@ export interface PlaceDefinition {
 
 /** The thing of which a piece shows a part: the element of the piece gets it as the property `subject`. */
 export interface PieceSubject {
-  readonly kind: 'server' | 'group' | 'key'
-  /** Owner and name of a server or group, such as `ann~notes`; the id of a key. */
+  readonly kind: 'server' | 'group' | 'key' | 'grant' | 'user'
+  /** Owner and name of a server or group, such as `ann~notes`; the id of a key or of a client that a user has agreed to (`grant`), the name of a user. */
   readonly ref: string
   readonly name: string
 }
 
 /**
  * A part of one of the console's own pages that a plugin has: a way to add servers, a section of one's own settings, rules of a
- * server, a group or an access key for its owner, the question of who the user is (`proof`), or the page of a user who must set a
+ * server, a group, an access key or a client (`grant`) for its owner, or of a user for administrators, the question of who the user is (`proof`), or the page of a user who must set a
  * second factor (`factor-gate`).
  */
 export interface Piece {
-  readonly slot: 'add-server' | 'settings' | 'server-rules' | 'group-rules' | 'key-rules' | 'proof' | 'factor-gate'
+  readonly slot: 'add-server' | 'settings' | `${PieceSubject['kind']}-rules` | 'proof' | 'factor-gate'
   readonly id: string
   readonly title: () => string
   /** Id of the plugin's contribution to `builtPage` with which the piece is open. */

@@ -9,7 +9,14 @@ export interface FileAdditions {
   readonly settings: KnownSettings
   /** Fields of servers. */
   readonly fields: EntryFields
+  /** Names of the settings of plugins beside servers, groups and users. */
+  readonly attached: readonly string[]
 }
 
 /** A file of the hub alone: other sections are named as unknown. */
-export const NO_ADDITIONS: FileAdditions = { sections: [], settings: OWN_SETTINGS, fields: NO_ENTRY_FIELDS }
+export const NO_ADDITIONS: FileAdditions = {
+  sections: [],
+  settings: OWN_SETTINGS,
+  fields: NO_ENTRY_FIELDS,
+  attached: [],
+}

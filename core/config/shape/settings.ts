@@ -4,7 +4,7 @@ import { nameKey } from '../../domain/names.ts'
 import { wordIn } from '../../domain/spelling/words.ts'
 import type { Path } from '../jsonc-edit.ts'
 import { type FileAdditions, NO_ADDITIONS } from './additions.ts'
-import type { EntryFields } from './entry-fields.ts'
+import { type BesideBody, besideBody, withoutBeside } from './beside.ts'
 import { readGroupEntry } from './group.ts'
 import { readHubSettings } from './hub-settings.ts'
 import { readRecords } from './records.ts'
@@ -26,16 +26,19 @@ export interface PluginUse {
  * is a layer below the registry.
  */
 export interface FileEntries {
-  readonly users: readonly { readonly name: string; readonly passwordHash?: string; readonly role: Role }[]
-  /** `owner` absent: the first user. `body` as for `POST /api/servers`, `shares` as for `PUT /api/servers/{ref}/shares`. */
-  readonly servers: readonly {
+  readonly users: readonly (Pick<BesideBody, 'attached'> & {
+    readonly name: string
+    readonly passwordHash?: string
+    readonly role: Role
+  })[]
+  /** `owner` absent: the first user. `body` as for `POST /api/servers`. */
+  readonly servers: readonly (BesideBody & {
     readonly owner?: string
     readonly name: string
     readonly body: JsonObject
-    readonly shares?: JsonValue
-  }[]
+  })[]
   /** `body` as for `POST /api/groups`. */
-  readonly groups: readonly { readonly owner?: string; readonly body: JsonObject; readonly shares?: JsonValue }[]
+  readonly groups: readonly (BesideBody & { readonly owner?: string; readonly body: JsonObject })[]
 }
 
 /** The content of one settings file. */
@@ -87,7 +90,7 @@ const SERVER_MAPS = ['mcpServers', 'servers'] as const
  * will reject.
  */
 export function readSettings(document: JsonObject, additions: FileAdditions = NO_ADDITIONS): SettingsState {
-  const { sections, settings, fields } = additions
+  const { sections, settings, fields, attached } = additions
   const warnings: string[] = []
   const recordKeys = sections.flatMap(({ keys }) => keys)
   for (const key of Object.keys(document)) {
@@ -96,9 +99,9 @@ export function readSettings(document: JsonObject, additions: FileAdditions = NO
   }
   if (document.healthCheck !== undefined && !isJsonObject(document.healthCheck))
     warnings.push('"healthCheck" is not an object; it is not used')
-  const users = readUsers(document.users, warnings)
-  const servers = readServers(document, fields, warnings)
-  const groups = readGroups(document.groups, warnings)
+  const users = readUsers(document.users, attached, warnings)
+  const servers = readServers(document, { fields, attached }, warnings)
+  const groups = readGroups(document.groups, attached, warnings)
   return {
     file: { users, servers: servers.map(item => item.value), groups: groups.map(item => item.value) },
     systemConfig: readHubSettings(document, warnings, recordKeys, settings),
@@ -143,8 +146,12 @@ function warnInvalidSection(section: JsonValue | undefined, name: string, warnin
 }
 
 type FileServer = FileEntries['servers'][number]
+/** Names of settings of plugins. */
+type Names = readonly string[]
+/** What plugins add to entries of servers. */
+type OfServers = Pick<FileAdditions, 'fields' | 'attached'>
 
-function readServers(document: JsonObject, fields: EntryFields, warnings: string[]): Placed<FileServer>[] {
+function readServers(document: JsonObject, of: OfServers, warnings: string[]): Placed<FileServer>[] {
   const found: Placed<FileServer>[] = []
   const seen = new Set<string>()
   const usual = usualHealthCheck(document)
@@ -152,7 +159,7 @@ function readServers(document: JsonObject, fields: EntryFields, warnings: string
     warnInvalidSection(document[section], section, warnings)
     for (const { key, entry, path } of membersOf(document[section], [section])) {
       const where = `${section}[${quoted(key ?? String(path.at(-1)))}]`
-      const value = withHealthCheck(readServer(key, entry, where, fields, warnings), usual)
+      const value = withHealthCheck(readServer(key, entry, { where, ...of }, warnings), usual)
       rejectDuplicate(seen, 'server', value.owner, value.name, path)
       found.push({ value, path })
     }
@@ -177,8 +184,7 @@ function withHealthCheck(server: FileServer, usual: JsonObject): FileServer {
 function readServer(
   key: string | undefined,
   entry: JsonValue,
-  where: string,
-  fields: EntryFields,
+  { where, fields, attached }: OfServers & { readonly where: string },
   warnings: string[],
 ): FileServer {
   const named = key === undefined && isJsonObject(entry) && typeof entry.name === 'string' ? entry.name : (key ?? '')
@@ -189,20 +195,25 @@ function readServer(
     warnings.push(`${where} is not an object`)
     return { ...mine, name, body: { name } }
   }
-  const shape = readServerEntry(name, entry, fields)
+  const shape = readServerEntry(name, withoutBeside(entry, attached), fields)
   warnings.push(...shape.warnings.map(warning => `${where}: ${warning}`))
   const theirs = owner ?? shape.owner
   if (owner !== undefined && shape.owner !== undefined && nameKey(owner) !== nameKey(shape.owner)) {
     warnings.push(`${where}: "owner" says otherwise than the key; the key counts`)
   }
-  return { ...(theirs === undefined ? {} : { owner: theirs }), name, body: { name, ...shape.body }, ...sharesOf(entry) }
+  return {
+    ...(theirs === undefined ? {} : { owner: theirs }),
+    name,
+    body: { name, ...shape.body },
+    ...besideBody(entry, attached),
+  }
 }
 
-function sharesOf(entry: JsonValue): { readonly shares?: JsonValue } {
-  return isJsonObject(entry) && entry.shares !== undefined ? { shares: entry.shares } : {}
-}
-
-function readGroups(section: JsonValue | undefined, warnings: string[]): Placed<FileEntries['groups'][number]>[] {
+function readGroups(
+  section: JsonValue | undefined,
+  attached: Names,
+  warnings: string[],
+): Placed<FileEntries['groups'][number]>[] {
   warnInvalidSection(section, 'groups', warnings)
   const found: Placed<FileEntries['groups'][number]>[] = []
   const seen = new Set<string>()
@@ -216,7 +227,7 @@ function readGroups(section: JsonValue | undefined, warnings: string[]): Placed<
     if (entry === null || typeof entry !== 'object') warnings.push(`groups[${quoted(given)}] is not an object`)
     rejectDuplicate(seen, 'group', owner, name, path)
     const mine = owner === undefined ? {} : { owner }
-    found.push({ value: { ...mine, body: readGroupEntry(name, entry), ...sharesOf(entry) }, path })
+    found.push({ value: { ...mine, body: readGroupEntry(name, entry), ...besideBody(entry, attached) }, path })
   }
   return found
 }
@@ -231,9 +242,9 @@ function groupNames(given: string, fields: JsonObject): { readonly owner: string
 
 const PASSWORD_HASH = /^\$(?:argon2(?:id|i|d)\$|2[abxy]\$\d\d\$)/
 
-function readUsers(section: JsonValue | undefined, warnings: string[]): FileEntries['users'] {
+function readUsers(section: JsonValue | undefined, names: Names, warnings: string[]): FileEntries['users'] {
   warnInvalidSection(section, 'users', warnings)
-  const users: { name: string; passwordHash?: string; role: Role }[] = []
+  const users: FileEntries['users'][number][] = []
   const seen = new Set<string>()
   for (const { key, entry, path } of membersOf(section, ['users'])) {
     const fields = isJsonObject(entry) ? entry : {}
@@ -245,7 +256,9 @@ function readUsers(section: JsonValue | undefined, warnings: string[]): FileEntr
     rejectDuplicate(seen, 'user', undefined, name, path)
     const role = typeof fields.role === 'string' ? wordIn(['admin', 'user'], fields.role) : undefined
     const admin = fields.isAdmin === true || role === 'admin'
-    users.push({ name, ...readPassword(name, fields, warnings), role: admin ? 'admin' : 'user' })
+    const { attached } = besideBody(entry, names)
+    const beside = attached === undefined ? {} : { attached }
+    users.push({ name, ...readPassword(name, fields, warnings), role: admin ? 'admin' : 'user', ...beside })
   }
   return users
 }

@@ -49,6 +49,7 @@ function ofBundledAlone(
     ['programs', keys(programs), word],
     ['programs', folders, dashed],
     ['serverFields', keys(definition.serverFields), dashed],
+    ['attachedSettings', keys(definition.attachedSettings), word],
     ['healthChecks', keys(definition.healthChecks), word],
     ['metrics', keys(definition.metrics), /^[a-z][a-z0-9_]{0,63}$/],
     ['logComponents', logComponents, dashed],

@@ -20,6 +20,8 @@ export interface Approval {
   /** The hub was started again while it waited. */
   readonly reason?: 'restart'
   readonly mayDecide: boolean
+  /** The team that decides, while it waits. */
+  readonly team?: string
   /** Time for which the user may allow the same call again without a question. */
   readonly rememberSeconds?: number
 }

@@ -18,6 +18,7 @@ export const approvals: Readonly<Record<string, string>> = {
   denied: '已拒绝',
   'nobody decided in time': '无人及时作出决定',
   'denied, since the hub was restarted': 'Hub 重启，已拒绝',
+  'Decided by the team': '由团队决定',
   waits: '等待中',
   'The call is allowed': '已允许该调用',
   'The call is denied': '已拒绝该调用',

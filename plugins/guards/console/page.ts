@@ -6,6 +6,7 @@ import {
   emptyState,
   errorText,
   type GroupRecord,
+  href,
   icon,
   live,
   PbPage,
@@ -72,7 +73,8 @@ class PbPageGuards extends PbPage {
   override content(): unknown {
     return html`<p class="lede">${t('Rules about what passes between callers and servers: they find keys, personal data, patterns and addresses, and observe, mask or refuse them. All rules of the hub, the group and the server apply.')}</p>${show(
       this.#rules,
-      places => (places.every(({ rules }) => rules.length === 0) ? none() : places.map(place => this.#place(place))),
+      places =>
+        places.every(({ rules }) => rules.length === 0) ? none((this.#places.data?.length ?? 1) > 0) : places.map(place => this.#place(place)),
     )}<pb-guard-form .edited=${this.#edited} .places=${this.#places.data ?? []} @pb-saved=${() => void this.#rules.reload()} @pb-close=${() => {
       this.edited = undefined
       this.setView({ drawer: undefined, of: undefined })
@@ -153,10 +155,14 @@ function placesOf({ on, tools = [], tags = [] }: GuardRule): unknown {
   return html`${onWord(on)}${limits.length > 0 ? html`<span class="cellsub">${limits.join(', ')}</span>` : nothing}`
 }
 
-function none(): unknown {
+/** The empty list. `hasPlaces`: the reader has a server or group for a rule. */
+function none(hasPlaces: boolean): unknown {
   return html`<section class="card">${emptyState({
     icon: 'shield',
     title: t('No content rules'),
-    text: t('A new rule only observes: look at what it would find before you let it mask or refuse.'),
+    text: hasPlaces
+      ? t('A new rule only observes: look at what it would find before you let it mask or refuse.')
+      : t('A rule belongs to a server or group of yours, and you have none yet. Owners set those of what they share with you.'),
+    ...(hasPlaces ? {} : { action: html`<a class="btn" href=${href('/servers/new')}>${icon('plus')}${t('Add server')}</a>` }),
   })}</section>`
 }

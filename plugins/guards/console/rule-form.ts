@@ -97,7 +97,7 @@ export class PbGuardForm extends PbElement {
         ['refuse', t('Refuse'), t('The call fails. A tool may have acted when its result is refused.')],
       ])}
       <div class="field"><label for="guard-tools">${t('Tools')}</label><input id="guard-tools" name="tools" class="in mono" autocomplete="off" .value=${rule?.tools?.join(', ') ?? ''} placeholder="send_*, read_file"><p class="hint">${t('Names with *, separated by commas. Empty: all.')}</p></div>
-      <div class="field"><label for="guard-tags">${t('Tags')}</label><input id="guard-tags" name="tags" class="in" autocomplete="off" .value=${rule?.tags?.join(', ') ?? ''} placeholder="production"><p class="hint">${t('The rule applies where the server or the group has one of these, separated by commas. Empty: everywhere.')}</p></div></form>`
+      <div class="field"><label for="guard-tags">${t('Tags')}</label><input id="guard-tags" name="tags" class="in mono" autocomplete="off" .value=${rule?.tags?.join(', ') ?? ''} placeholder="production"><p class="hint">${t('The rule applies where the server or the group has one of these, separated by commas. Empty: everywhere.')}</p></div></form>`
   }
 
   #placeField(place: GuardPlace | undefined): unknown {

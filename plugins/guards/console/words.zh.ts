@@ -82,4 +82,6 @@ export const guards: Readonly<Record<string, string>> = {
   'What was there is not kept: only its kind, its place and its length.':
     '不保存找到的内容本身，只保存其类型、位置和长度。',
   '{n} characters': '{n} 个字符',
+  'A rule belongs to a server or group of yours, and you have none yet. Owners set those of what they share with you.':
+    '规则属于您的服务器或分组，而您还没有。与您共享的内容由其所有者设置规则。',
 }

@@ -9,6 +9,7 @@ import {
   icon,
   live,
   PbPage,
+  type PieceSubject,
   Resource,
   session,
   show,
@@ -68,7 +69,7 @@ class PbPageApps extends PbPage {
       {
         ...{ id: 'acts', head: t('Actions'), quiet: true, class: 'full' },
         cell: grant =>
-          html`<span class="row end"><button type="button" class="btn bad sm" ?disabled=${!live.reachable} aria-label=${t('Disconnect {name}', { name: grant.client.name })} @click=${() => void this.#end(grant)}>${icon('unplug')}${t('Disconnect')}</button></span>`,
+          html`<span class="row end"><pb-rules .subject=${{ kind: 'grant', ref: grant.id, name: grant.client.name } satisfies PieceSubject}></pb-rules><button type="button" class="btn bad sm" ?disabled=${!live.reachable} aria-label=${t('Disconnect {name}', { name: grant.client.name })} @click=${() => void this.#end(grant)}>${icon('unplug')}${t('Disconnect')}</button></span>`,
       },
     ]
   }

@@ -36,6 +36,12 @@ export interface QuotaState {
   readonly used?: Readonly<Record<keyof Quota, number>>
   /** For a server: quotas of its tools, by the server's own names. */
   readonly tools?: Readonly<Record<string, QuotaState>>
+  /** For a key: quotas of keys from which it descends. */
+  readonly behind?: readonly (Required<Pick<QuotaState, 'quota' | 'used'>> & {
+    readonly id: string
+    /** Absent for a deleted key. */
+    readonly label?: string
+  })[]
 }
 
 /** A change of the quota of a thing. `tools`: all of a server. */
@@ -44,7 +50,8 @@ export interface QuotaChange {
   readonly tools?: Readonly<Record<string, Quota>>
 }
 
-const pathOf = ({ kind, ref }: PieceSubject): string => `/api/${kind}s/${segment(ref)}/quota`
+const pathOf = ({ kind, ref }: PieceSubject): string =>
+  `/api/${kind === 'user' ? 'admin/' : ''}${kind}s/${segment(ref)}/quota`
 
 /** Calls of the user, and quotas. */
 export const usageApi = {

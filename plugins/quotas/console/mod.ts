@@ -1,6 +1,6 @@
 import type { MakePart } from 'patchbay/console'
 
-/** The page of what users have used of their quotas, and the quotas of servers, groups and keys. */
+/** The page of what users have used of their quotas, and the quotas of servers, groups, keys, clients and users. */
 export const usage: MakePart = ({ t }) => ({
   plugin: 'quotas',
   places: [
@@ -31,13 +31,9 @@ export const usage: MakePart = ({ t }) => ({
       element: 'pb-quotas',
       load: () => import('./quotas.ts'),
     },
-    {
-      slot: 'key-rules',
-      id: 'key-quota',
-      title: () => t('Quota'),
-      page: 'usage',
-      element: 'pb-key-quota',
-      load: () => import('./key-quota.ts'),
-    },
+    ...(['key-rules', 'grant-rules', 'user-rules'] as const).map(slot => ({
+      ...{ slot, id: slot.replace('rules', 'quota'), title: () => t('Quota'), page: 'usage', element: 'pb-one-quota' },
+      load: () => import('./one-quota.ts'),
+    })),
   ],
 })

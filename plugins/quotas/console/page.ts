@@ -1,16 +1,45 @@
 import { html, nothing } from 'lit'
-import { type Crumb, emptyState, formatNumber, PbPage, Resource, segments, session, show, t } from 'patchbay/console'
+import {
+  api,
+  asApiError,
+  type Crumb,
+  emptyState,
+  errorText,
+  formatNumber,
+  hasPage,
+  href,
+  icon,
+  live,
+  type Page,
+  PbPage,
+  Resource,
+  segments,
+  session,
+  show,
+  t,
+  toast,
+} from 'patchbay/console'
 import { type UsageBy, type UsageSum, type UsedQuota, usageApi } from './api.ts'
 import { PARTS, partText } from './names.ts'
+import { bar } from './quota-form.ts'
 
 /** Days that are summed. */
 const RANGE = '7d'
+/** The used part of quotas in conditions of alert rules. */
+const METRIC = 'quotas.used'
 
 /** Calls of the user by day, and the quotas that concern the user. */
 class PbPageUsage extends PbPage {
   readonly #quotas = new Resource(this, {
-    read: async signal => (await usageApi.quotas(signal)).items,
+    read: async signal => {
+      const [{ items }, names] = await Promise.all([usageApi.quotas(signal), namesOfClients(signal)])
+      return items.map(item => (item.of === 'grant' ? { ...item, name: names.get(item.id ?? '') ?? '' } : item))
+    },
     everyMs: 10_000,
+  })
+  readonly #rules = new Resource(this, {
+    read: async signal =>
+      (await api.get<Page<{ readonly condition: string }>>('/api/monitoring/rules', { signal })).items,
   })
   readonly #sums = new Resource(this, {
     key: () => [this.#by, this.#all],
@@ -43,13 +72,42 @@ class PbPageUsage extends PbPage {
       { id: 'mine', label: t('Mine') },
       { id: 'all', label: t('Of all users') },
     ] as const
-    return html`${show(this.#quotas, items => quotaTable(items))}
+    return html`${show(this.#quotas, items => html`${quotaTable(items)}${items.length === 0 ? nothing : this.#alert()}`)}
       <div class="row wrap">${segments<UsageBy>(t('Sums'), by, this.#by, id => this.setView({ by: id }))}
         ${session.user?.role === 'admin' ? segments<'mine' | 'all'>(t('Whose'), of, this.#all ? 'all' : 'mine', id => this.setView({ of: id })) : nothing}</div>
       ${show(this.#sums, items => sumTable(items, this.#by))}`
   }
+
+  /** A button that makes an alert rule, or a link to the rules where there is one. */
+  #alert(): unknown {
+    const rules = this.#rules.data
+    if (!rules) return nothing
+    if (rules.some(({ condition }) => condition.includes(METRIC)))
+      return html`<p class="hint">${t('An alert rule watches these quotas.')} <a href=${href('/alerts')}>${t('Alerts')}</a></p>`
+    return html`<p class="row wrap"><button type="button" class="btn" ?disabled=${!live.reachable} @click=${() => void this.#makeRule()}>${icon('bell')}${t('Alert me when 80 % are used')}</button><span class="hint">${t('Makes an alert rule, with one message for each quota and day to your channels.')}</span></p>`
+  }
+
+  async #makeRule(): Promise<void> {
+    const timing = { duration: '0s', repeatInterval: '0s' }
+    const body = { name: 'quotas', condition: `${METRIC} >= 80%`, severity: 'warning', ...timing }
+    try {
+      await api.post('/api/monitoring/rules', { body })
+      toast(t('The alert rule is made'))
+      await this.#rules.reload()
+    } catch (error) {
+      toast(errorText(asApiError(error)))
+    }
+  }
 }
 customElements.define('pb-page-usage', PbPageUsage)
+
+/** Names of the clients that the user has agreed to, by the ids of the grants. */
+async function namesOfClients(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+  if (!hasPage('apps')) return new Map()
+  type Grants = { readonly items: readonly { readonly id: string; readonly client: { readonly name: string } }[] }
+  const { items } = await api.get<Grants>('/api/oauth/grants', { signal })
+  return new Map(items.map(({ id, client }) => [id, client.name]))
+}
 
 function quotaTable(items: readonly UsedQuota[]): unknown {
   if (items.length === 0)
@@ -68,7 +126,7 @@ function quotaTable(items: readonly UsedQuota[]): unknown {
   )
   return html`<section class="card"><div class="ch line"><h2>${t('Quotas')}</h2></div><div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Of')}</th><th scope="col">${t('Limit')}</th><th scope="col" class="num">${t('Used')}</th><th scope="col" class="num">${t('Most')}</th></tr></thead><tbody>${rows.map(
     ({ one, part, limit, used }) =>
-      html`<tr><td class="full">${ofText(one)}</td><td data-l=${t('Limit')}>${partText(part)}</td><td class="num" data-l=${t('Used')}>${formatNumber(used, 0)}</td><td class="num" data-l=${t('Most')}>${formatNumber(limit, 0)}</td></tr>`,
+      html`<tr><td class="full">${ofText(one)}</td><td data-l=${t('Limit')}>${partText(part)}</td><td class="num" data-l=${t('Used')}>${formatNumber(used, 0)}${bar(limit, used, `${ofText(one)}, ${partText(part)}`)}</td><td class="num" data-l=${t('Most')}>${formatNumber(limit, 0)}</td></tr>`,
   )}</tbody></table></div></section>`
 }
 
@@ -99,9 +157,9 @@ function ofText({ of, name = '', id = '' }: UsedQuota): string {
     case 'user':
       return t('your account')
     case 'key':
-      return t('access key {id}', { id })
+      return t('access key {id}', { id: name || id.slice(0, 8) })
     case 'grant':
-      return t('client {id}', { id })
+      return t('client {id}', { id: name || id.slice(0, 8) })
     case 'group':
       return t('group {name}', { name })
     case 'server':

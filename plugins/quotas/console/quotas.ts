@@ -23,7 +23,7 @@ import {
 } from 'patchbay/console'
 import { type Quota, type QuotaState, usageApi } from './api.ts'
 import { limitText, PARTS } from './names.ts'
-import { quotaFields, quotaOf } from './quota-form.ts'
+import { bar, quotaFields, quotaOf } from './quota-form.ts'
 
 /** A quota of the list. `tool` undefined: that of the server or group itself. */
 interface Entry {
@@ -92,7 +92,7 @@ export class PbQuotas extends PbElement {
         const limit = quota?.[part]
         if (limit === undefined) return nothing
         const n = used === undefined ? '' : ` · ${t('{n} used', { n: formatNumber(used[part], 0) })}`
-        return html`<span class="tag line">${limitText(part, limit)}${n}</span>`
+        return html`<span class="tag line">${limitText(part, limit)}${n}</span>${bar(limit, used?.[part], limitText(part, limit))}`
       },
     )}</span></div><span class="row"><button type="button" class="btn sm" ?disabled=${!live.reachable} aria-label=${t('Edit the quota of {name}', { name: label })} @click=${() => this.#open(entry)}>${t('Edit')}</button>
       <button type="button" class="btn bad sm" ?disabled=${!live.reachable} aria-label=${t('Remove the quota of {name}', { name: label })} @click=${() => void this.#remove(entry)}>${t('Remove')}</button></span></li>`

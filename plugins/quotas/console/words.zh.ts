@@ -42,8 +42,21 @@ export const usage: Readonly<Record<string, string>> = {
   'A day begins at 00:00 UTC.': '每天从 UTC 00:00 开始。',
   'Calls that have not ended.': '尚未结束的调用。',
   'Four characters count as one token.': '每四个字符计为一个 token。',
-  'Calls with this key are refused when a number is reached. Empty fields limit nothing.':
-    '达到任一数值后，使用此密钥的调用会被拒绝。留空表示不限制。',
+  'Calls with this key, and with keys that it makes, are refused when a number is reached. Empty fields limit nothing.':
+    '达到任一数值后，使用此密钥以及由其创建的密钥的调用会被拒绝。留空表示不限制。',
+  'Calls of this app for you are refused when a number is reached. Empty fields limit nothing.':
+    '达到任一数值后，此应用代表您的调用会被拒绝。留空表示不限制。',
+  'Calls of {name} are refused when a number is reached. Without a number here the limits for all users hold.':
+    '达到任一数值后，{name} 的调用会被拒绝。若此处未设数值，则适用所有用户的限制。',
+  'Calls count for the deleted key {id} too': '调用也计入已删除的密钥 {id}',
+  'Calls count for the key {name} too': '调用也计入密钥 {name}',
+  'An alert rule watches these quotas.': '已有告警规则监视这些配额。',
+  'Alert me when 80 % are used': '用到 80 % 时提醒我',
+  'Makes an alert rule, with one message for each quota and day to your channels.':
+    '创建一条告警规则，每个配额每天向您的渠道发送一条消息。',
+  'The alert rule is made': '告警规则已创建',
+  '{label}: {n} of {limit} used': '{label}：已用 {n} / {limit}',
+  '{n} of {limit} {what}': '{n} / {limit} {what}',
   'The quota of {name} is saved': '{name} 的配额已保存',
   'Quota of a tool': '工具的配额',
   'Quota of {name}': '{name} 的配额',

@@ -140,7 +140,7 @@ test('a flood of requests is one message a minute, in which each caller has a li
   const one = (index: number, name = 'ada') =>
     open(asked(0, { key: `${name}${index}`, caller: caller(name), tool: `tool_${index}` }))
   const flood = Array.from({ length: 15 }, (_, index) => one(index))
-  for (const request of [...flood, one(0, 'carl')]) messages.add('b', request)
+  for (const request of [...flood, one(0, 'carl')]) messages.add(['b'], request)
   messages.sweep()
   expect(sent).toEqual([])
   nowMs = 1_000
@@ -153,9 +153,9 @@ test('a flood of requests is one message a minute, in which each caller has a li
   ])
   expect([sent[0]?.lines.length, sent[0]?.lines.at(-1)]).toEqual([6, 'and 11 more'])
   const later = one(1, 'carl')
-  messages.add('b', later)
+  messages.add(['b'], later)
   const decided = one(2, 'carl')
-  messages.add('b', decided)
+  messages.add(['b'], decided)
   requests.decide(decided, { state: 'denied' })
   nowMs = 60_000
   messages.sweep()
@@ -168,15 +168,43 @@ test('a flood of requests is one message a minute, in which each caller has a li
   ])
 })
 
+test('one caller causes messages about 60 requests an hour, and takes none from others', () => {
+  let nowMs = 0
+  const titles: string[] = []
+  const messages = new Messages(
+    { address: () => 'https://hub.example', notify: async (_, { title }) => titles.push(title) },
+    () => nowMs,
+  )
+  const { requests, open } = opened()
+  const ask = (index: number, name: string) =>
+    messages.add([`to-${index}`], open(asked(0, { key: `${name}${index}`, caller: caller(name) })))
+  for (let index = 0; index < 70; index += 1) {
+    ask(index, 'ada')
+    requests.end(({ key }) => index > 0 && key === `ada${index - 1}`)
+    if (index % 2 === 0) nowMs += 1_000
+    messages.sweep()
+  }
+  titles.length = 0
+  ask(100, 'ada')
+  ask(101, 'carl')
+  nowMs += 1_000
+  messages.sweep()
+  expect(titles).toEqual(['carl wants to call t of bob~s'])
+  nowMs += 3_600_000
+  ask(102, 'ada')
+  nowMs += 1_000
+  messages.sweep()
+  expect(titles).toHaveLength(2)
+})
+
 test('a message has names on one line each, and no arguments', () => {
   const { open } = opened()
-  const request = open(asked(0, { tool: `send\n\u202egnp.exe ${'x'.repeat(500)}`, shown: { card: 'canary' } }))
+  const request = open(
+    asked(0, { tool: `send\n\u202egnp.exe https://evil.example ${'x'.repeat(500)}`, shown: { card: 'canary' } }),
+  )
   const { title, lines, url } = noticeOf([request], 'https://hub.example/base')
   expect(url).toBe(`https://hub.example/base/approvals/${request.id}`)
   expect(title.length).toBeLessThan(300)
-  expect([title.includes('\n'), title.includes('\u202e'), `${title}${lines}`.includes('canary')]).toEqual([
-    false,
-    false,
-    false,
-  ])
+  const found = ['\n', '\u202e', 'canary', 'https://evil'].filter(part => `${title}${lines}`.includes(part))
+  expect(found).toEqual([])
 })

@@ -83,7 +83,7 @@ test('its members but the caller decide; owner, administrator, others and forged
   const { bob, una, tom, tina, carl } = people
   const id = await asked()
   const [seen] = await pending(tina)
-  expect(seen).toMatchObject({ id, server: 'bob~bank', tool: 'pay_owner', caller: 'una', mayDecide: true })
+  expect(seen).toMatchObject({ id, server: 'bob~bank', tool: 'pay_owner', caller: 'una', team: 'ops', mayDecide: true })
   expect([seen.arguments.amount, JSON.stringify(seen).includes('canary')]).toEqual([amount, false])
   const forged = id.replace(/^.{8}/, 'ffffffff')
   expect(

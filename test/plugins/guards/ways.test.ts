@@ -1,9 +1,10 @@
 /** Rules, quotas and approvals act on every way to a tool alike: for an assistant on its WebSocket as at `/mcp` and over REST. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { sharedFixture } from '../../mcp/shared-fixture.ts'
 import { Device } from '../../support/assistant-device.ts'
-import { type Client, type Hub, LOOPBACK } from '../../support/hub.ts'
+import { type Client, type Hub, LOOPBACK, stdioFixture } from '../../support/hub.ts'
 import { startOnline } from '../../support/online-hub.ts'
 import { callText } from '../../support/servers.ts'
 import { until } from '../../support/wait.ts'
@@ -24,7 +25,13 @@ let device: Device
 beforeAll(async () => {
   const settings = {
     plugins: [{ use: 'approvals', config: { holdSeconds: HOLD_SECONDS } }],
-    mcpServers: { files: { ...mirror, tags: ['Production'] }, plain: mirror, bank: sharedFixture('counting') },
+    mcpServers: {
+      ...{ files: { ...mirror, tags: ['Production'] }, plain: mirror, bank: sharedFixture('counting') },
+      ...{
+        asking: stdioFixture('asking'),
+        tasks: { ...stdioFixture('extension-tasks', { WIRE: 'stdio' }), era: 'modern' },
+      },
+    },
   }
   ;({ hub, admin } = await startOnline({
     settings,
@@ -129,6 +136,59 @@ test('the rules of a group act on calls of its tools over REST', async () => {
   const call = (path: string) => admin.request('POST', path, { text: secret() })
   expect((await call('/api/groups/work/tools/plain_mirror')).text).toContain(MASKED)
   await rules([], '/api/groups/work')
+})
+
+test('questions of a server, and the answers of clients of both eras, go through its rules', async () => {
+  await rules([{ id: 'keys', match: { secrets: true }, then: 'mask' }], '/api/servers/asking')
+  const token = secret()
+  const client = await admin.mcp('/mcp/asking', {
+    capabilities: { elicitation: {} },
+    prepare: one =>
+      one.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept' as const, content: { name: token } })),
+  })
+  const answered = await callText(client, 'elicit')
+  expect(JSON.parse(answered)).toMatchObject({ action: 'accept', content: { name: MASKED } })
+  const modern = new RawModern(hub, '/mcp/asking', await admin.mcpKey())
+  const capabilities = { elicitation: { form: {} } }
+  const asked = await modern.call('tools/call', { name: 'elicit', arguments: {} }, { capabilities })
+  const [key = ''] = Object.keys(asked.result.inputRequests)
+  const inputResponses = { [key]: { action: 'accept', content: { name: token } } }
+  const { requestState } = asked.result
+  const { result } = await modern.call(
+    ...([
+      'tools/call',
+      { name: 'elicit', arguments: {}, requestState, inputResponses } as never,
+      { capabilities },
+    ] as const),
+  )
+  expect(JSON.parse(result.content[0].text)).toMatchObject({ content: { name: MASKED } })
+})
+
+test('the result of a task that is fetched later is masked, with its messages, whoever runs the task', async () => {
+  await rules([{ id: 'keys', on: 'result', match: { secrets: true }, then: 'mask' }], '/api/servers/tasks')
+  const label = secret()
+  const args = { seconds: 0.5, label }
+  const said: (string | undefined)[] = []
+  const client = await admin.mcp('/mcp/tasks')
+  const call = { name: 'slow_compute', arguments: args }
+  const ended = await client.callTool(call, undefined, { onprogress: ({ message }) => void said.push(message) })
+  expect(JSON.stringify(ended)).toContain(MASKED)
+  expect(said).toContain(`works on ${MASKED}`)
+  const modern = new RawModern(hub, '/mcp/tasks', await admin.mcpKey())
+  const capabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
+  const { result: made } = await modern.call('tools/call', call as never, { capabilities })
+  expect(made.resultType).toBe('task')
+  const seen = [JSON.stringify(made)]
+  await until(
+    async () => {
+      const { result } = await modern.call('tasks/get', { taskId: made.taskId } as never, { capabilities })
+      seen.push(JSON.stringify(result))
+      return result.status === 'completed'
+    },
+    { what: 'the end of the task' },
+  )
+  expect(seen.at(-1)).toContain(MASKED)
+  expect([...seen, JSON.stringify(ended), said.join()].join()).not.toContain(label.slice(4, 30))
 })
 
 describe('tags of a rule', () => {

@@ -17,7 +17,7 @@ import { zed } from '../../../plugins/import-clients/zed.ts'
 const reader = new ImportReader({
   additions: { ...FILE_ADDITIONS, leftBehind: {} },
   templates: () => undefined,
-  kinds: { all: () => RECORD_KINDS },
+  ...{ kinds: { all: () => RECORD_KINDS }, attached: { names: () => [] } },
   sources: () =>
     new Map<string, ImportSource>([
       ['codex', codex],

@@ -158,7 +158,7 @@ export class World {
       links: new CallLinks(),
       uptimeRatio: () => undefined,
       stateChanges: () => [],
-      kinds: { all: () => [] },
+      ...{ kinds: { all: () => [] }, attached: { names: () => [] } },
       usualHealthCheck: () => ({}),
       fileProblems: () => [],
       transports: bundledTransports(),

@@ -80,7 +80,7 @@ export class PbKeyForm extends PbElement {
         ${label ? html`<p class="hint bad">${icon('circle-alert')}${fieldText(label)}</p>` : html`<p class="hint">${t('Who or what uses it.')}</p>`}</div>
       <fieldset class="field"><legend class="lbl">${t('May use')}</legend>${kinds.map(
         ([id, word, hint]) =>
-          html`<label class="chk top"><input type="radio" name="kind" value=${id} .checked=${kind === id} @change=${() => {
+          html`<label class="chk apart"><input type="radio" name="kind" value=${id} .checked=${kind === id} @change=${() => {
             this.kind = id
           }}><span>${word}<span class="cellsub">${hint}</span></span></label>`,
       )}</fieldset>

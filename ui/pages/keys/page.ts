@@ -3,15 +3,13 @@ import type { Page } from '../../api/client.ts'
 import { type AccessKey, type KeyScope, keysApi, type NewKey } from '../../api/keys.ts'
 import { asApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
-import type { Piece } from '../../app/part.ts'
-import { piecesOf } from '../../app/parts.ts'
-import '../../app/piece-element.ts'
+import type { PieceSubject } from '../../app/part.ts'
 import { hasPage } from '../../app/plugin-pages.ts'
 import { Resource } from '../../app/resource.ts'
 import { href, router } from '../../app/router.ts'
+import '../../app/rules.ts'
 import { copyText } from '../../components/copy.ts'
 import { confirmed } from '../../components/layers/confirm.ts'
-import { drawer } from '../../components/layers/layer.ts'
 import type { Column, Sort } from '../../components/lists/table.ts'
 import { PbPage } from '../../components/page.ts'
 import { emptyState, errorText, show } from '../../components/states.ts'
@@ -27,11 +25,9 @@ const UNUSED_MS = 90 * 86_400_000
 
 /** The access keys: made, shown once, replaced, revoked. */
 class PbPageKeys extends PbPage {
-  static override properties = { ...PbPage.properties, fresh: { state: true }, rules: { state: true } }
+  static override properties = { ...PbPage.properties, fresh: { state: true } }
   /** A key whose secret is shown. */
   declare fresh: NewKey | undefined
-  /** The part of a plugin that is shown for a key. */
-  declare rules: { readonly piece: Piece; readonly key: AccessKey } | undefined
   #release: (() => void) | undefined
   readonly #keys = new Resource<Page<AccessKey>>(this, { read: signal => keysApi.list(signal), everyMs: 30_000 })
 
@@ -56,20 +52,7 @@ class PbPageKeys extends PbPage {
     return html`<p class="lede">${t('A key lets a client or a script use the hub as you, within the scopes you give it.')}</p>${this.fresh ? this.#secret(this.fresh) : nothing}${show(
       this.#keys,
       ({ items, total }) => (items.length === 0 ? this.#none() : this.#table(items, total)),
-    )}<pb-key-form .open=${this.view('new') === '1'} .group=${this.view('group')} .server=${this.view('server')} @pb-close=${() => this.setView({ new: undefined, group: undefined, server: undefined })} @pb-made=${(event: CustomEvent<NewKey>) => this.#made(event.detail)}></pb-key-form>${this.#rules()}`
-  }
-
-  #rules() {
-    const { piece, key } = this.rules ?? {}
-    const subject = key && { kind: 'key' as const, ref: key.id, name: key.label }
-    return drawer({
-      open: this.rules !== undefined,
-      title: piece && key ? t('{part} of {name}', { part: piece.title(), name: key.label }) : '',
-      body: html`<pb-piece .piece=${piece} .subject=${subject}></pb-piece>`,
-      onClose: () => {
-        this.rules = undefined
-      },
-    })
+    )}<pb-key-form .open=${this.view('new') === '1'} .group=${this.view('group')} .server=${this.view('server')} @pb-close=${() => this.setView({ new: undefined, group: undefined, server: undefined })} @pb-made=${(event: CustomEvent<NewKey>) => this.#made(event.detail)}></pb-key-form>`
   }
 
   #none() {
@@ -143,12 +126,7 @@ class PbPageKeys extends PbPage {
       {
         ...{ id: 'acts', head: t('Actions'), quiet: true, class: 'full' },
         cell: key =>
-          html`<span class="row end">${piecesOf('key-rules').map(
-            piece =>
-              html`<button type="button" class="btn sm" aria-label=${t('{part} of {name}', { part: piece.title(), name: key.label })} @click=${() => {
-                this.rules = { piece, key }
-              }}>${piece.title()}</button>`,
-          )}<button type="button" class="btn sm" ?disabled=${!live.reachable} aria-label=${t('Rotate {name}', { name: key.label })} @click=${() => void this.#rotate(key)}>${t('Rotate')}</button>
+          html`<span class="row end"><pb-rules .subject=${{ kind: 'key', ref: key.id, name: key.label } satisfies PieceSubject}></pb-rules><button type="button" class="btn sm" ?disabled=${!live.reachable} aria-label=${t('Rotate {name}', { name: key.label })} @click=${() => void this.#rotate(key)}>${t('Rotate')}</button>
           <button type="button" class="btn bad sm" ?disabled=${!live.reachable} aria-label=${t('Revoke {name}', { name: key.label })} @click=${() => void this.#revoke(key)}>${t('Revoke')}</button></span>`,
       },
     ]

@@ -7,6 +7,7 @@ import { Resource } from '../../app/resource.ts'
 import { session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
 import { causeOf } from '../../components/servers/cause.ts'
+import { wantsSignIn } from '../../components/servers/sign-in.ts'
 import { attemptText, isResting } from '../../components/servers/status.ts'
 import { errorState, hintLine, ownWordsOf } from '../../components/states.ts'
 import { serverCallsNote } from '../../text/figures.ts'
@@ -76,7 +77,7 @@ export class PbServerOverview extends PbElement {
     const attempt = attemptText(status, this.now || Date.now())
     return html`<div class="callout bad" role="status">${icon('circle-x')}<div class="grow stack t"><p><b>${t('Offline: {cause}', { cause: cause ?? problemText(reason) })}</b></p>
       ${hintLine(reason)}
-      ${attempt === undefined ? html`<p>${t('The hub does not try again by itself: change its settings, or try now.')}</p>` : html`<p class="tn" role="timer">${attempt}</p>`}
+      ${attempt === undefined ? html`<p>${wantsSignIn(this.server) ? t('Sign in there: the hub connects then. Others who have signed in use it meanwhile.') : t('The hub does not try again by itself: change its settings, or try now.')}</p>` : html`<p class="tn" role="timer">${attempt}</p>`}
       <details><summary>${t('What was said')}</summary><pre class="code wrap">${ownWords(reason) ?? reason.message}</pre><p class="xs q"><code>${reason.code}</code></p></details></div></div>`
   }
 

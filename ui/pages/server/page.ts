@@ -152,12 +152,13 @@ class PbPageServer extends PbPage {
   }
 
   #entries(server: ServerRecord) {
-    const { counts } = server.status
+    // Where each caller has lists of its own, the sums of the status are not the reader's.
+    const counts = server.mine ? undefined : server.status.counts
     const all = [
       { id: 'overview', label: t('Overview') },
-      { id: 'tools', label: t('Tools'), n: counts.tools },
-      { id: 'prompts', label: t('Prompts'), n: counts.prompts },
-      { id: 'resources', label: t('Resources'), n: counts.resources },
+      { id: 'tools', label: t('Tools'), n: counts?.tools },
+      { id: 'prompts', label: t('Prompts'), n: counts?.prompts },
+      { id: 'resources', label: t('Resources'), n: counts?.resources },
       { id: 'logs', label: t('Logs') },
       { id: 'metrics', label: t('Metrics') },
       { id: 'settings', label: t('Settings') },

@@ -1,8 +1,10 @@
 import { html, nothing } from 'lit'
 import { api, type Page, segment } from '../../api/client.ts'
 import { type ApiError, asApiError } from '../../api/problem.ts'
+import { piecesOf } from '../../app/parts.ts'
 import { pluginPages } from '../../app/plugin-pages.ts'
 import { Resource } from '../../app/resource.ts'
+import type { ShownRules } from '../../app/rules.ts'
 import type { SessionUser } from '../../app/session.ts'
 import { session } from '../../app/session.ts'
 import { confirmed } from '../../components/layers/confirm.ts'
@@ -19,6 +21,7 @@ import { plural, t } from '../../text/t.ts'
 import '../../components/copy.ts'
 import '../../components/lists/table.ts'
 import '../../components/time.ts'
+import '../../app/rules.ts'
 import './remove.ts'
 
 /** A user as administrators see it. */
@@ -44,12 +47,14 @@ export class PbPageUsers extends PbPage {
     busy: { state: true },
     secret: { state: true },
     removing: { state: true },
+    rules: { state: true },
   }
   declare error: ApiError | undefined
   declare busy: boolean
   /** A first password or a reset link: shown once. */
   declare secret: { readonly title: string; readonly text: string } | undefined
   declare removing: UserRecord | undefined
+  declare rules: ShownRules | undefined
   readonly #users = new Resource<Page<UserRecord>>(this, {
     read: signal => api.get('/api/admin/users', { query: { limit: 1000 }, signal }),
   })
@@ -66,7 +71,9 @@ export class PbPageUsers extends PbPage {
     return html`${this.#secretNote()}${this.error && this.view('drawer') === undefined ? errorState(this.error) : nothing}${show(this.#users, page => this.#list(page.items))}${this.#newUser()}
       <pb-remove-user .user=${this.removing} .others=${this.#users.data?.items.filter(({ id }) => id !== this.removing?.id) ?? []} @pb-closed=${() => {
         this.removing = undefined
-      }} @pb-removed=${() => void this.#users.reload()}></pb-remove-user>`
+      }} @pb-removed=${() => void this.#users.reload()}></pb-remove-user><pb-rule-drawer .shown=${this.rules} @pb-closed=${() => {
+        this.rules = undefined
+      }}></pb-rule-drawer>`
   }
 
   #secretNote(): unknown {
@@ -180,6 +187,12 @@ export class PbPageUsers extends PbPage {
       ...(pluginPages.has('factors')
         ? [{ label: t('Take away second factors'), icon: 'shield-off', action: () => void this.#takeFactors(user) }]
         : []),
+      ...piecesOf('user-rules').map(piece => ({
+        ...{ label: piece.title(), icon: 'gauge' },
+        action: () => {
+          this.rules = { piece, subject: { kind: 'user', ref: user.name, name: user.name } }
+        },
+      })),
       { label: t('Set a new password'), icon: 'key', action: () => void this.#reset(user) },
       user.disabled
         ? {

@@ -91,4 +91,8 @@ export const sharing: Readonly<Record<string, string>> = {
   'Shared with you': '与您共享',
   'Show all': '全部显示',
   'not shared with you by itself': '未单独与您共享',
+  'Sign in there: the hub connects then. Others who have signed in use it meanwhile.':
+    '请在那里登录，随后 Hub 即会连接。已登录的其他人在此期间可以使用它。',
+  'each user signs in': '每位用户各自登录',
+  'each user has lists of their own': '每位用户有各自的列表',
 }

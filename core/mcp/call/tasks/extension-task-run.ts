@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { RpcError, UpstreamReply } from '../../connections/api.ts'
-import type { JsonObject, JsonValue } from '../../contract/json.ts'
-import { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
-import { serverRequestKind } from '../../domain/mcp-methods.ts'
-import { type Change, type Polled, TaskRun } from './task-run.ts'
-import { isOver } from './task-state.ts'
+import type { RpcError, UpstreamReply } from '../../../connections/api.ts'
+import type { JsonObject, JsonValue } from '../../../contract/json.ts'
+import { isPlainObject, parseExact } from '../../../domain/json/exact-json.ts'
+import { serverRequestKind } from '../../../domain/mcp-methods.ts'
+import { type Change, type Polled, TaskRun } from '../task-run.ts'
+import { isOver } from '../task-state.ts'
 
 const INTERNAL_ERROR = -32603
 /** Most questions of one task. */
