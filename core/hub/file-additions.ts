@@ -8,6 +8,6 @@ import { RECORD_SECTIONS } from './record-kinds.ts'
 export const FILE_ADDITIONS: FileAdditions = {
   sections: [...RECORD_SECTIONS, ...PLUGIN_SECTIONS],
   settings: HUB_SETTINGS,
-  attached: bundledPlugins.flatMap(({ attachedSettings = {} }) => Object.keys(attachedSettings)),
   fields: ENTRY_FIELDS,
+  attached: bundledPlugins.flatMap(({ attachedSettings = {} }) => Object.keys(attachedSettings)),
 }
