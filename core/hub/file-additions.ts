@@ -4,7 +4,7 @@ import { ENTRY_FIELDS } from './bundled-fields.ts'
 import { HUB_SETTINGS } from './bundled-settings.ts'
 import { RECORD_SECTIONS } from './record-kinds.ts'
 
-/** What features and bundled plugins add to the settings file. */
+/** Additions of features and bundled plugins to the settings file. */
 export const FILE_ADDITIONS: FileAdditions = {
   sections: [...RECORD_SECTIONS, ...PLUGIN_SECTIONS],
   settings: HUB_SETTINGS,

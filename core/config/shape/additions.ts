@@ -2,7 +2,7 @@ import { type KnownSettings, OWN_SETTINGS } from '../known-settings.ts'
 import { type EntryFields, NO_ENTRY_FIELDS } from './entry-fields.ts'
 import type { FileSection } from './sections.ts'
 
-/** What features and plugins add to the settings file, known before plugins run. */
+/** Additions of features and plugins to the settings file, known before plugins run. */
 export interface FileAdditions {
   /** Sections that hold records of features. */
   readonly sections: readonly FileSection[]

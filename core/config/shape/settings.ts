@@ -148,7 +148,7 @@ function warnInvalidSection(section: JsonValue | undefined, name: string, warnin
 type FileServer = FileEntries['servers'][number]
 /** Names of settings of plugins. */
 type Names = readonly string[]
-/** What plugins add to entries of servers. */
+/** Additions of plugins to entries of servers. */
 type OfServers = Pick<FileAdditions, 'fields' | 'attached'>
 
 function readServers(document: JsonObject, of: OfServers, warnings: string[]): Placed<FileServer>[] {
