@@ -28,6 +28,8 @@ function asked(rememberMs = 0, more: Partial<Asked> = {}): Asked {
       server: 'bob~s',
       ownerId: 'b',
       tool: 't',
+      path: '',
+      called: 't',
       shown: {},
     },
     ask: { who: 'owner', by: ['console'], timeoutMs: 10 * MINUTE, rememberMs, rule: '{}', deciderId: 'b' },
