@@ -10,6 +10,7 @@ import { mapSecrets } from '../registry/servers/server-secrets.ts'
 import { leadsToHub } from './import-own-entry.ts'
 import { ownReferences } from './import-references.ts'
 import { type ImportResult, type ImportScope, missing, type Of } from './import-scope.ts'
+import { withFittingTags } from './import-tags.ts'
 
 /** Makes a server, or compares it with the one that is there. Throws what the registry throws. */
 export async function importServer(
@@ -32,7 +33,7 @@ export async function importServer(
   const missingValues = scope.missing.map(({ name }) => name)
   const isOff = off || missingValues.length > 0
   // A review is what a person says who has read the configuration: no document says so for them.
-  const { reviewed: _, ...entry } = own.body
+  const { reviewed: _, ...entry } = withFittingTags(own.body, warnings)
   const body = { ...entry, name, owner: owner.name, ...(isOff ? { enabled: false } : {}) }
   const { servers } = scope.parts.registry
   const unseen = scope.isUnseen(item, owner)
