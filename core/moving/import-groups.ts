@@ -5,7 +5,7 @@ import { formatRef, nameKey, parseRef } from '../domain/names.ts'
 import type { UserRecord } from '../registry/api.ts'
 import { absentMembers, memberName, presentSelector } from './import-members.ts'
 import type { ImportResult, ImportScope, Of } from './import-scope.ts'
-import { withFittingTags } from './import-tags.ts'
+import { withFittingTags } from './import-servers.ts'
 
 /** Makes a group, or compares it with the existing one. Throws the registry's errors. */
 export async function importGroup(

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
+import { fittingTags } from '../domain/groups/tags.ts'
 import { formatRef } from '../domain/names.ts'
 import { serverBodyOf } from '../domain/server/body.ts'
 import { maskedSecrets } from '../domain/server/secrets.ts'
@@ -10,7 +11,6 @@ import { mapSecrets } from '../registry/servers/server-secrets.ts'
 import { leadsToHub } from './import-own-entry.ts'
 import { ownReferences } from './import-references.ts'
 import { type ImportResult, type ImportScope, missing, type Of } from './import-scope.ts'
-import { withFittingTags } from './import-tags.ts'
 
 /** Makes a server, or compares it with the one that is there. Throws what the registry throws. */
 export async function importServer(
@@ -86,4 +86,13 @@ function isSameServer(scope: ImportScope, present: ServerRecord, body: JsonObjec
 function comparable(record: ServerRecord): JsonObject {
   const { name, enabled, ...body } = serverBodyOf(mapSecrets(record, () => ''))
   return body
+}
+
+/** The body with the tags that fit here: a tag of another hub must not keep its server or group from being imported. */
+export function withFittingTags(body: JsonObject, warnings: string[]): JsonObject {
+  const { tags: written, ...rest } = body
+  if (written === undefined || written === null) return rest
+  const { tags, problem } = fittingTags(written)
+  if (problem !== undefined) warnings.push(problem)
+  return tags.length === 0 ? rest : { ...rest, tags: [...tags] }
 }
