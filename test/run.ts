@@ -6,9 +6,10 @@
  * The suite is what a change must pass: of long tests it runs a part (`support/extent.ts`) and of files named `*.long.test.ts`
  * nothing. `--whole` runs both to their end, as `bun run soak` does.
  *
- * Families wait more than they work, so that four run side by side, the longest first and in parts; what only waits runs
- * beside them from the start, and what measures time or memory alone, after them. A few failed tests run once more at the end, file by file with nothing beside: those that
- * pass then are named as unsteady, with what they failed on, and do not fail the run. Each of them is a defect to find.
+ * Families wait more than they work, so that five run side by side for two processors, the longest first and in parts of about a
+ * minute; what only waits runs beside them from the start, and what measures time or memory alone, after them. A few failed
+ * tests run once more at the end, file by file with nothing beside: those that pass then are named as unsteady, with what they
+ * failed on, and do not fail the run. Each of them is a defect to find.
  *
  *   bun run test                     everything
  *   bun run test http mcp            these families
@@ -20,7 +21,7 @@
  *   bun run check                    types, lint, dead code, architecture
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bundledMain } from '../deploy/bundle.ts'
 import { changedFiles, testsTouchedBy } from './support/changed.ts'
@@ -60,10 +61,13 @@ interface Suite {
   readonly partOf?: string
   /** The part of its files that this run takes, such as `1/2`. Default all. */
   readonly shard?: string
+  /** Files that another family has. Default none. */
+  readonly without?: readonly string[]
 }
 
 const ROOT = join(import.meta.dir, '..')
-const LANES = 4
+/** Families take two fifths of a processor on average. More than eight would take memory instead of waiting. */
+const LANES = Math.min(8, Math.max(4, Math.ceil(2.5 * availableParallelism())))
 /** More failures than this are not for want of a quiet machine. */
 const MOST_AGAIN = 12
 const bun = process.execPath
@@ -88,14 +92,20 @@ const ON_POSTGRES =
   whole || process.argv.includes('--changed')
     ? ['./test/unit/registry/']
     : ['audit-bounds', 'promotion-races', 'users'].map(name => `./test/unit/registry/${name}.test.ts`)
-/** The longest first. */
+/** Of `load`, what counts bytes and records: it measures no time, so that it runs beside others. */
+const ACCOUNTS = ['one-floods-the-log', 'stored-account', 'unread-routes'].map(name => `./test/load/${name}.test.ts`)
+/** Of `plugins`, what measures the time of others. */
+const COSTS = ['./test/plugins/guards/cost.test.ts']
+/** The long ones first, in parts that take about a minute and take turns: a browser works while others wait. */
 const FAMILIES: readonly Suite[] = [
-  ...parts('unit', 3, { keepsMemory: true }),
-  ...parts('browser', 2, { recycles: true }),
-  ...parts('http', 2, { recycles: true }),
-  ...parts('failure', 2, { recycles: true }),
-  family('plugins', { recycles: true }),
-  ...parts('mcp', 2, { recycles: true }),
+  ...inTurns(
+    parts('browser', 5, { recycles: true }),
+    parts('plugins', 5, { recycles: true, without: COSTS }),
+    parts('mcp', 3, { recycles: true }),
+    parts('http', 4, { recycles: true }),
+    parts('unit', 5, { keepsMemory: true }),
+    parts('failure', 3, { recycles: true }),
+  ),
   family('patience', { partOf: 'failure', waits: true }),
   {
     name: 'postgres',
@@ -108,7 +118,9 @@ const FAMILIES: readonly Suite[] = [
   family('conformance', { keepsMemory: true }),
   family('fuzz', { keepsMemory: true }),
   family('runtime'),
-  family('load', { alone: true }),
+  { name: 'accounts', command: tests(...ACCOUNTS), single: false, partOf: 'load' },
+  family('load', { alone: true, without: ACCOUNTS }),
+  { name: 'costs', command: tests(...COSTS), single: false, alone: true, partOf: 'plugins' },
   { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false, alone: true },
 ]
 
@@ -123,18 +135,25 @@ function parts(name: string, count: number, more: Partial<Suite> = {}): readonly
   return Array.from({ length: count }, (_, index) => ({ ...family(name, more), shard: `${index + 1}/${count}` }))
 }
 
+/** The first of each list, then the second ones, and so on. */
+function inTurns<T>(...lists: readonly (readonly T[])[]): readonly T[] {
+  const longest = Math.max(...lists.map(({ length }) => length))
+  return Array.from({ length: longest }, (_, at) => lists.flatMap(list => list.slice(at, at + 1))).flat()
+}
+
 /** Each family as a whole: a part of it may contain none of the few tests. */
 function undivided(suites: readonly Suite[]): readonly Suite[] {
   return suites.filter(({ shard }) => shard?.startsWith('1/') !== false).map(({ shard: _, ...suite }) => suite)
 }
 
-function tests(path: string): readonly string[] {
-  return [bun, 'test', '--timeout', whole ? '600000' : '120000', path]
+function tests(...paths: readonly string[]): readonly string[] {
+  return [bun, 'test', '--timeout', whole ? '600000' : '120000', ...paths]
 }
 
 /** The suites for the names on the command line: no name means everything, `check` all checks. `whole`: no test is picked out. */
 function chosen(names: readonly string[], whole: boolean): readonly Suite[] {
-  const all = [...CHECKS, ...(whole ? FAMILIES : undivided(FAMILIES))]
+  const picked = undivided(FAMILIES).map(({ without: _, ...suite }) => suite)
+  const all = [...CHECKS, ...(whole ? FAMILIES : picked)]
   const unknown = names.find(name => name !== 'check' && !all.some(suite => suite.name === name))
   if (unknown !== undefined) {
     console.error(
@@ -157,7 +176,9 @@ function changedSince(commit: string): readonly Suite[] {
   console.log(`${changed.length} files changed since ${commit}, ${touched.length} test files reach them`)
   const families = undivided(FAMILIES).flatMap(suite => {
     const paths = suite.command.filter(argument => argument.startsWith('./test/'))
-    const files = touched.filter(file => paths.some(path => file.startsWith(path)))
+    const files = touched.filter(
+      file => paths.some(path => file.startsWith(path)) && suite.without?.includes(file) !== true,
+    )
     return files.length > 0 ? [{ ...suite, command: commandFor(suite, files) }] : []
   })
   return [...CHECKS, ...families]
@@ -178,7 +199,7 @@ interface Result {
   readonly failures: readonly Failure[]
 }
 
-/** `beside`: how many run at the same time, with this one. */
+/** `beside`: how many want a processor at the same time, with this one. */
 async function run(suite: Suite, extra: readonly string[], beside: number): Promise<Result> {
   const start = performance.now()
   // The output of a single suite is shown as it comes; otherwise it is shown at the end.
@@ -186,7 +207,11 @@ async function run(suite: Suite, extra: readonly string[], beside: number): Prom
   const part = suite.shard === undefined ? [] : [`--shard=${suite.shard}`]
   const times = join(folder, `processor-times-${crypto.randomUUID()}`)
   await writeFile(times, '')
-  const leftOut = whole || onlyChanged ? [] : [`--path-ignore-patterns=${LONG_FILES}`]
+  const patterns = [
+    ...(whole || onlyChanged ? [] : [LONG_FILES]),
+    ...(suite.without ?? []).map(path => path.replace('./', '**/')),
+  ]
+  const leftOut = patterns.map(pattern => `--path-ignore-patterns=${pattern}`)
   const child = Bun.spawn([...suite.command, ...part, ...(suite.single ? [] : [...leftOut, ...extra])], {
     cwd: ROOT,
     stdin: 'ignore',
@@ -258,10 +283,12 @@ async function inTurn(list: readonly Suite[], beside = 1): Promise<void> {
 
 const waiting = suites.filter(suite => !suite.alone && !suite.waits)
 const lanes = Math.max(1, Math.min(LANES, waiting.length))
+// At any time some of them wait.
+const wanting = Math.ceil((lanes * 2) / 3)
 const lane = async (): Promise<void> => {
-  for (let suite = waiting.shift(); suite; suite = waiting.shift()) await inTurn([suite], lanes)
+  for (let suite = waiting.shift(); suite; suite = waiting.shift()) await inTurn([suite], wanting)
 }
-const idle = suites.filter(suite => suite.waits).map(suite => inTurn([suite], lanes))
+const idle = suites.filter(suite => suite.waits).map(suite => inTurn([suite], wanting))
 await Promise.all([...Array.from({ length: lanes }, lane), ...idle])
 await inTurn(suites.filter(suite => suite.alone))
 if (wholeRun) await inTurn([codes])

@@ -9,6 +9,7 @@ import { addressRights } from '../domain/address.ts'
 import type { OutboundProxy } from '../domain/outbound/proxy.ts'
 import { isAdmin } from '../domain/ownership.ts'
 import type { EventBus } from '../events/bus.ts'
+import type { Notice } from '../features/alerts.ts'
 import type { StoredRecords } from '../features/log-store.ts'
 import { createGuardedFetch } from '../outbound/create.ts'
 import { createLookup } from '../outbound/lookup.ts'
@@ -24,6 +25,8 @@ import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
 import { read } from '../store/transact.ts'
 import { CHANNELS, type ChannelTypes, channelTypesFor, channelView, prepareChannel } from './channels.ts'
+import { Notices } from './delivery/notices.ts'
+import { Outbox, type Reach } from './delivery/outbox.ts'
 import { AlertEngine } from './engine.ts'
 import { mirrorAlerts } from './file-settings.ts'
 import type { HubFactsDeps } from './hub-facts.ts'
@@ -39,7 +42,6 @@ import {
 } from './incidents.ts'
 import type { MachineSource } from './machine-facts.ts'
 import { movingAlerts } from './moving.ts'
-import { Outbox, type Reach } from './outbox.ts'
 import { previewRule } from './preview-rule.ts'
 import { RuleFacts, type RuleFactsDeps } from './rule-facts.ts'
 import { activeRule, checkChannels, prepareRule, RULES, ruleView } from './rules.ts'
@@ -100,6 +102,8 @@ export interface Alerts {
   channelTypes(owner: { readonly role: Role }): readonly JsonObject[]
   /** Channels of all active owners, by their type. */
   channelCounts(): Promise<ReadonlyMap<unknown, number>>
+  /** Sends a message that is about no alert to a user, by the user's channels. See `PluginContext`. */
+  notify(userId: string, notice: Notice): Promise<number>
   deliveries(
     actor: Actor,
     channel: string,
@@ -119,6 +123,7 @@ export interface Alerts {
 export function createAlerts(deps: AlertsDeps): Alerts {
   const { store, sealer, types, log, now = () => performance.now() } = deps
   const outbox = new Outbox({ store, sealer, log, types, now, reachFor: ownersReach(deps), delivered: deps.delivered })
+  const notices = new Notices({ store, outbox, log, types, now, delivered: deps.delivered })
   const facts = new RuleFacts({ ...deps, now, stateChanged: () => engine.stateChanged() })
   const wake = outbox.wake.bind(outbox)
   const engine: AlertEngine = new AlertEngine({ store, bus: deps.bus, log, facts, now, wake })
@@ -219,6 +224,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       return testChannel({ store, outbox, log }, channel)
     },
     preview: (actor, body, stored) => previewRule(facts, actor, body, stored),
+    notify: (userId, notice) => notices.notify(userId, notice),
     channelTypes: owner => channelTypesFor(types(), owner),
     async deliveries(actor, channel, query) {
       return deliveriesOf(store, (await channels.get(actor, channel)).id, query)

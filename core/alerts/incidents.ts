@@ -11,8 +11,8 @@ import type { Store } from '../store/open.ts'
 import { pauses } from '../store/pauses.ts'
 import type { Tables } from '../store/tables.ts'
 import { type Reader, read, type Writer, write } from '../store/transact.ts'
-import { codeOfDetail } from './delivery-fault.ts'
-import { NewMessages } from './new-messages.ts'
+import { codeOfDetail } from './delivery/delivery-fault.ts'
+import { NewMessages } from './delivery/new-messages.ts'
 import { resolveIncident } from './transitions.ts'
 
 /** Filter and page of listed alerts. */

@@ -27,7 +27,7 @@ export async function previewRule(
   const active: EvaluatedRule = { owner: { id: actor.userId, name: actor.name, role: actor.role }, rule, condition }
   const servers = await facts.readServers()
   await facts.readMetrics(testsOf(condition))
-  const why = whyNoPast(active) ?? (records ? undefined : 'This hub stores no history')
+  const why = whyNoPast(active) ?? (records ? undefined : 'This hub stores no log records')
   const past = why === undefined && records ? await pastOfRule(active, servers, records) : undefined
   const text = conditionText(condition)
   if (past) {

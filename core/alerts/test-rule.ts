@@ -10,9 +10,9 @@ import { activeSettings, type OwnedSetting } from '../registry/owned/settings.ts
 import type { Store } from '../store/open.ts'
 import { read, write } from '../store/transact.ts'
 import { CHANNELS, channelOf, mayNotify } from './channels.ts'
+import type { Delivered, Outbox } from './delivery/outbox.ts'
 import type { AlertEngine } from './engine.ts'
 import type { AlertFacts } from './facts.ts'
-import type { Delivered, Outbox } from './outbox.ts'
 import type { ActiveRule } from './rules.ts'
 import { evaluateSubjects } from './subjects.ts'
 

@@ -3,8 +3,8 @@ import type { FactValue } from '../domain/alerts/verdict.ts'
 import { activeSettings } from '../registry/owned/settings.ts'
 import type { Writer } from '../store/transact.ts'
 import { CHANNELS, channelOf, mayNotify } from './channels.ts'
+import { NewMessages, notifiedChannels } from './delivery/new-messages.ts'
 import type { Subject } from './facts.ts'
-import { NewMessages, notifiedChannels } from './new-messages.ts'
 import type { ActiveRule } from './rules.ts'
 
 /** An evaluation that must be stored: the new state of one subject, and what changed. */

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { HubError } from '../contract/errors.ts'
-import type { UserActor } from '../contract/records.ts'
+import type { Credential, UserActor } from '../contract/records.ts'
 
 /** Time for which a proof counts, in milliseconds. */
 const RECENT_MS = 10 * 60_000
@@ -29,6 +29,15 @@ export class RecentProofs {
         hint: 'Sign in with POST /api/auth/login.',
       })
     }
+    this.#requireOf(credential)
+  }
+
+  /** The same for a session token. Other credentials pass: they have no sign-in that could be old, and were given for this. */
+  requireOfSession({ credential }: UserActor): void {
+    if (credential.kind === 'session') this.#requireOf(credential)
+  }
+
+  #requireOf(credential: Extract<Credential, { kind: 'session' }>): void {
     const provedMs = Math.max(credential.signedInAtMs, this.#proved.get(credential.familyId) ?? 0)
     if (this.#now() - provedMs <= RECENT_MS) return
     throw new HubError('reauth_required', 'You proved who you are more than ten minutes ago')

@@ -1,10 +1,11 @@
 import { readFile, rm } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { codeOf } from '../config/atomic-write.ts'
-import { type ConfigLayer, readEnvironment } from '../config/env.ts'
+import type { ConfigLayer } from '../config/env.ts'
 import { findSettingsFile } from '../config/load.ts'
 import { openSettingsFile } from '../config/settings-file.ts'
 import { StartError } from '../config/start-error.ts'
+import { readHubEnvironment } from '../hub/bundled-settings.ts'
 import { BACKUP_KEYS, type BackupOptions, backUp } from '../moving/backup/backup.ts'
 import { PASSPHRASE_CHARACTERS, sealWithPassphrase } from '../moving/passphrase.ts'
 import { readMasterKeys } from '../secrets/master-keys.ts'
@@ -36,7 +37,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
     positionals: ['file'],
   })
   const path = resolve(io.cwd, positionals[0] ?? '')
-  const environment = readEnvironment(io.env)
+  const environment = readHubEnvironment(io.env)
   const dataDir = dataDirOf(io)
   const { databaseUrl } = environment
   const store = await openStoreReadOnly({ dataDir, ...(databaseUrl === undefined ? {} : { databaseUrl }) }).catch(

@@ -1,9 +1,10 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { readClientEnvironment, readEnvironment } from '../config/env.ts'
+import { readClientEnvironment } from '../config/env.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { faultWords } from '../domain/fault-words.ts'
 import { parseExact } from '../domain/json/exact-json.ts'
+import { readHubEnvironment } from '../hub/bundled-settings.ts'
 import { withoutEnd } from '../transport-kit/text-ends.ts'
 import { CommandError, UsageError } from './arguments.ts'
 import type { CommandIo } from './io.ts'
@@ -43,7 +44,7 @@ export async function findHub(io: CommandIo): Promise<HubAddress> {
 }
 
 function usualAddress(io: CommandIo): string {
-  const { host = '127.0.0.1', port = 3000, basePath = '' } = readEnvironment(io.env)
+  const { host = '127.0.0.1', port = 3000, basePath = '' } = readHubEnvironment(io.env)
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}${basePath}`
 }
 

@@ -1,4 +1,6 @@
+import { BUNDLED_COMMANDS } from '../hub/bundled-commands.ts'
 import type { CommandModule } from './io.ts'
+import { loadPluginCommand } from './plugin-command.ts'
 
 /** A command, whose module is loaded when it runs. */
 export interface CommandEntry {
@@ -7,7 +9,7 @@ export interface CommandEntry {
 }
 
 /** Every command by its name, in the order of the help. */
-export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
+export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map<string, CommandEntry>([
   ['serve', { summary: 'Run the hub (the default)', load: () => import('./serve.ts') }],
   ['import', { summary: 'Take over the settings of a client or of another hub', load: () => import('./import.ts') }],
   ['setup-token', { summary: 'Print the token that opens the set-up page', load: () => import('./setup-token.ts') }],
@@ -15,7 +17,7 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
   ['key', { summary: 'List, create and revoke access keys', load: () => import('./key.ts') }],
   ['servers', { summary: 'List, add, start and stop servers', load: () => import('./servers.ts') }],
   ['groups', { summary: 'List, create and remove groups', load: () => import('./groups.ts') }],
-  ['install', { summary: 'Install a bundle (.mcpb) as a server', load: () => import('./install.ts') }],
+  ...ofPlugins(),
   [
     'connect',
     {
@@ -35,3 +37,10 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([
     { summary: 'Be a small MCP server on standard input and output', load: () => import('./sample-server.ts') },
   ],
 ])
+
+function ofPlugins(): [string, CommandEntry][] {
+  return Object.entries(BUNDLED_COMMANDS).map(([name, kind]) => [
+    name,
+    { summary: kind.summary, load: () => loadPluginCommand(kind) },
+  ])
+}

@@ -4,13 +4,13 @@ import { createServer } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { dataDirHolder, LOCK_FILE } from '../config/data-lock.ts'
-import { readEnvironment } from '../config/env.ts'
 import { findSettingsFile } from '../config/load.ts'
 import { openSettingsFile } from '../config/settings-file.ts'
 import { StartError } from '../config/start-error.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
-import { FILE_SECTIONS } from '../hub/file-sections.ts'
+import { readHubEnvironment } from '../hub/bundled-settings.ts'
+import { FILE_ADDITIONS } from '../hub/file-additions.ts'
 import { StoreOpenError } from '../store/errors.ts'
 import { faultName } from '../transport-kit/wire-error.ts'
 import { findHub, HubClient } from './client.ts'
@@ -62,7 +62,7 @@ function runtime(): Finding {
 
 function environment(io: CommandIo): Finding {
   try {
-    readEnvironment(io.env)
+    readHubEnvironment(io.env)
     return { subject: 'environment', state: 'ok', detail: 'every variable can be read' }
   } catch (error) {
     return refused('environment', error, 'Set the variable right, or unset it for its default.')
@@ -115,11 +115,11 @@ async function settingsFile(io: CommandIo): Promise<Finding> {
   const remedy = 'Repair the file; the hub never writes over one that it cannot read.'
   try {
     const dataDir = dataDirOf(io)
-    const path = await findSettingsFile(readEnvironment(io.env).settingsFile, io.cwd, dataDir)
+    const path = await findSettingsFile(readHubEnvironment(io.env).settingsFile, io.cwd, dataDir)
     if (path === undefined)
       return { subject, state: 'ok', detail: 'none yet; the sample will be copied to the data folder' }
     const file = await openSettingsFile(path, {
-      ...{ dataDir, runtime: process.execPath, program: 'core/main.ts', sections: FILE_SECTIONS },
+      ...{ dataDir, runtime: process.execPath, program: 'core/main.ts', additions: FILE_ADDITIONS },
     })
     file.dispose()
     const { servers, groups } = file.state.file
@@ -158,7 +158,7 @@ async function port(io: CommandIo): Promise<Finding> {
   let host: string
   let number: number
   try {
-    ;({ host = '127.0.0.1', port: number = 3000 } = readEnvironment(io.env))
+    ;({ host = '127.0.0.1', port: number = 3000 } = readHubEnvironment(io.env))
   } catch {
     return { subject, state: 'warn', detail: NOT_READ }
   }

@@ -4,6 +4,7 @@ import { codeOf } from '../config/atomic-write.ts'
 import { importText } from '../config/import/document.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { quotedWords } from '../domain/text/quoted-words.ts'
+import { ENTRY_FIELDS } from '../hub/bundled-fields.ts'
 import { CommandError, OUTPUT, readArguments, UsageError } from './arguments.ts'
 import { readPassphrase } from './backup.ts'
 import { HubClient } from './client.ts'
@@ -269,7 +270,7 @@ function decoded(bytes: Uint8Array, file: string): string {
 
 /** Converts to a settings file in which every server has this owner. Throws validation_failed, CommandError. */
 async function withOwner(text: string, owner: string): Promise<JsonObject> {
-  const { entries } = await importText(text)
+  const { entries } = await importText(text, ENTRY_FIELDS)
   const broken = entries.find(entry => entry.problem)
   if (broken?.problem) throw new CommandError(`Cannot read the entry "${broken.name}": ${broken.problem.message}`)
   return { mcpServers: Object.fromEntries(entries.map(({ name, body }) => [`${owner}::${name}`, body])) }

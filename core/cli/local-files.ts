@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { codeOf } from '../config/atomic-write.ts'
-import { readEnvironment } from '../config/env.ts'
 import { DEFAULT_DATA_DIR } from '../config/load.ts'
+import { readHubEnvironment } from '../hub/bundled-settings.ts'
 import type { CommandIo } from './io.ts'
 
 /** Files of the data folder that a running hub shares with the command line; mode 0600. */
@@ -14,7 +14,7 @@ export const SETUP_TOKEN_FILE = 'setup-token'
 
 /** Absolute. Throws StartError env_invalid. */
 export function dataDirOf(io: CommandIo): string {
-  return resolve(io.cwd, readEnvironment(io.env).dataDir ?? DEFAULT_DATA_DIR)
+  return resolve(io.cwd, readHubEnvironment(io.env).dataDir ?? DEFAULT_DATA_DIR)
 }
 
 /** The one line of such a file, or undefined when it is absent or unreadable. */

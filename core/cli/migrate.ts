@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lockDataDir } from '../config/data-lock.ts'
-import { readEnvironment } from '../config/env.ts'
+import { readHubEnvironment } from '../hub/bundled-settings.ts'
 import { asStartError } from '../hub/storage.ts'
 import { backUp } from '../moving/backup/backup.ts'
 import { copyStore, type StoreDigest } from '../moving/backup/migrate.ts'
@@ -58,7 +58,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   if (direction !== 'sqlite to postgres' && direction !== 'postgres to sqlite') {
     throw new UsageError('one of --from and --to must be sqlite, the other postgres')
   }
-  const { databaseUrl } = readEnvironment(io.env)
+  const { databaseUrl } = readHubEnvironment(io.env)
   if (databaseUrl === undefined) throw new UsageError('DATABASE_URL is not set; it names the PostgreSQL database')
   const dataDir = dataDirOf(io)
   if (!existsSync(dataDir)) throw new CommandError(`There is no data folder ${dataDir}; set DATA_DIR`)

@@ -3,9 +3,10 @@ import { join, resolve } from 'node:path'
 import { codeOf } from '../config/atomic-write.ts'
 import { prepareDataDir } from '../config/data-dir.ts'
 import { lockDataDir } from '../config/data-lock.ts'
-import { type ConfigLayer, readEnvironment } from '../config/env.ts'
+import type { ConfigLayer } from '../config/env.ts'
 import { findSettingsFile, SETTINGS_NAME } from '../config/load.ts'
 import { StartError } from '../config/start-error.ts'
+import { readHubEnvironment } from '../hub/bundled-settings.ts'
 import { asStartError } from '../hub/storage.ts'
 import { BACKUP_KEYS, backUp } from '../moving/backup/backup.ts'
 import { isUnused, type ReadBackup, readBackup, restoreRows } from '../moving/backup/restore.ts'
@@ -93,7 +94,7 @@ function report({ backup, users, servers, groups, settings, aside }: Restored): 
 }
 
 async function restore(backup: ReadBackup, { io, dataDir, passphrase, replace }: RestoreOptions): Promise<Restored> {
-  const environment = readEnvironment(io.env)
+  const environment = readHubEnvironment(io.env)
   const key = await missingKey(backup, environment, dataDir, passphrase)
   const aside = join(dataDir, 'backups', `replaced-${new Date().toISOString().replaceAll(/[-:]/g, '')}`)
   const { store, lock } = await openTarget(environment, dataDir)

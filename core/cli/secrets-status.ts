@@ -1,6 +1,6 @@
-import { readEnvironment } from '../config/env.ts'
 import { findSettingsFile } from '../config/load.ts'
 import { openSettingsFile } from '../config/settings-file.ts'
+import { readHubEnvironment } from '../hub/bundled-settings.ts'
 import { countInFile, countStored, type SealedCounts } from '../registry/sealed-values.ts'
 import { readMasterKeys } from '../secrets/master-keys.ts'
 import { openStoreReadOnly } from '../store/open.ts'
@@ -24,7 +24,7 @@ export interface SecretsFound {
 
 /** Changes nothing; can run beside a running hub. Throws StartError for unreadable keys, environment or files. */
 export async function inspectSecrets(io: CommandIo): Promise<SecretsFound> {
-  const environment = readEnvironment(io.env)
+  const environment = readHubEnvironment(io.env)
   const dataDir = dataDirOf(io)
   const keys = await readMasterKeys(dataDir, environment)
   const counts = new Map<string, number>()

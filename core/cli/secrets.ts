@@ -1,8 +1,8 @@
 import { lockDataDir } from '../config/data-lock.ts'
-import { readEnvironment } from '../config/env.ts'
 import { findSettingsFile } from '../config/load.ts'
 import { openSettingsFile, type SettingsFile } from '../config/settings-file.ts'
 import { StartError } from '../config/start-error.ts'
+import { readHubEnvironment } from '../hub/bundled-settings.ts'
 import { RECORD_KINDS } from '../hub/record-kinds.ts'
 import { countInFile, type Resealed, resealFileEntries, resealStored } from '../registry/sealed-values.ts'
 import { beginRotation, endRotation, type MasterKey } from '../secrets/master-keys.ts'
@@ -47,7 +47,7 @@ async function status(io: CommandIo, json: boolean): Promise<number> {
 }
 
 async function rotate(io: CommandIo, json: boolean): Promise<number> {
-  const environment = readEnvironment(io.env)
+  const environment = readHubEnvironment(io.env)
   const dataDir = dataDirOf(io)
   const lock = await lockDataDir(dataDir).catch((error: unknown) => {
     if (error instanceof StartError && error.code === 'data_dir_unwritable') throw new CommandError(error.message)

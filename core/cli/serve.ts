@@ -8,7 +8,7 @@ import { ownRuntimeFolder } from '../config/one-file.ts'
 import { inDataDir } from '../config/start-error.ts'
 import { quoteName } from '../domain/names.ts'
 import type { Hub } from '../hub/api.ts'
-import { FILE_SECTIONS } from '../hub/file-sections.ts'
+import { FILE_ADDITIONS } from '../hub/file-additions.ts'
 import { startHub } from '../hub/hub.ts'
 import type { Registry } from '../registry/api.ts'
 import type { CommandIo } from './io.ts'
@@ -45,7 +45,7 @@ export async function run(argv: readonly string[], io: CommandIo): Promise<numbe
   })
   // By default the signal would end the process. Ignored until there is a log to reopen.
   process.on('SIGHUP', () => void hub?.reopenLog())
-  const loaded = await loadConfig(io.env, io.cwd, { sections: FILE_SECTIONS })
+  const loaded = await loadConfig(io.env, io.cwd, { additions: FILE_ADDITIONS })
   const { dataDir } = loaded.config
   const setupToken = () => readOrMakeToken(join(dataDir, SETUP_TOKEN_FILE))
   const { redactor, servers, aroundProbe } = io

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { faultName } from '../transport-kit/wire-error.ts'
+import { type KnownSettings, OWN_SETTINGS } from './known-settings.ts'
 import type { HubConfig } from './schema.ts'
 import { StartError } from './start-error.ts'
-import { VARIABLES } from './variables.ts'
+import type { Variable } from './variables.ts'
 
 /** The environment of a process, like `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Values of one layer; unset ones are absent. */
+/** Values of one layer, beside which it has those of plugins' settings; unset ones are absent. */
 export type ConfigLayer = Partial<{ -readonly [K in keyof HubConfig]: HubConfig[K] }>
 
 /** HMAC-SHA-256 needs a key as long as its output (RFC 7518, section 3.2). */
@@ -17,10 +18,10 @@ const SECRET_BYTES = 32
  * Reads all variables of the hub, secrets also from the files that `NAME_FILE` names. An empty one counts as unset,
  * since container files often pass those on. Throws StartError that names each invalid variable with its legal values: `env_invalid`, or `secret_too_short` alone.
  */
-export function readEnvironment(env: Environment): ConfigLayer {
+export function readEnvironment(env: Environment, { variables }: KnownSettings = OWN_SETTINGS): ConfigLayer {
   const layer: ConfigLayer = {}
   const problems: string[] = []
-  for (const variable of VARIABLES) {
+  for (const variable of variables) {
     const { name, key, parse, secret } = variable
     const { text, problem } = given(env, variable)
     if (problem !== undefined) problems.push(problem)
@@ -42,7 +43,7 @@ export function readEnvironment(env: Environment): ConfigLayer {
 }
 
 /** The text of a variable, under its own name, from its file, or under its other name. */
-function given(env: Environment, { name, alias, secret }: (typeof VARIABLES)[number]): ReturnType<typeof secretText> {
+function given(env: Environment, { name, alias, secret }: Variable): ReturnType<typeof secretText> {
   const own: ReturnType<typeof secretText> = secret ? secretText(env, name) : trimmed(textOf(env, name))
   if (own.text !== undefined || own.problem !== undefined || alias === undefined) return own
   return trimmed(textOf(env, alias))
@@ -98,8 +99,8 @@ function quoted(text: string): string {
 }
 
 /** The text of a variable that a plugin names; undefined when it is unset, or one of the hub's own. */
-export function pluginVariable(env: Environment, name: string): string | undefined {
-  return VARIABLES.some(variable => variable.name === name || variable.alias === name) ? undefined : textOf(env, name)
+export function pluginVariable(env: Environment, name: string, { variables }: KnownSettings): string | undefined {
+  return variables.some(variable => variable.name === name || variable.alias === name) ? undefined : textOf(env, name)
 }
 
 /** Variables by which the command line finds a hub. None of these is a setting of the hub itself. */

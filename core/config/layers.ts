@@ -2,8 +2,9 @@ import { availableParallelism } from 'node:os'
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
 import { nearest } from '../domain/nearest.ts'
 import type { ConfigLayer } from './env.ts'
+import { isAmount, type KnownSettings, pluginDefaults } from './known-settings.ts'
 import type { ConfigSource, HubConfig } from './schema.ts'
-import { VARIABLES } from './variables.ts'
+import type { Variable } from './variables.ts'
 
 /** The layers of the configuration, highest precedence first. Values that a layer does not set are absent. */
 export interface ConfigLayers {
@@ -13,14 +14,14 @@ export interface ConfigLayers {
 }
 
 /** Sizes and durations as they were written, such as `100MB`, by their key; values that were not set are absent. */
-export type WrittenAmounts = Readonly<Partial<Record<keyof HubConfig, JsonValue>>>
+export type WrittenAmounts = Readonly<Record<string, JsonValue>>
 
 /** The configuration in effect, with the source of each value. */
 export interface Layered {
   readonly config: HubConfig
   readonly written: WrittenAmounts
   /** The layer that each value comes from. */
-  readonly sources: ReadonlyMap<keyof HubConfig, ConfigSource>
+  readonly sources: ReadonlyMap<string, ConfigSource>
 }
 
 /** Values determined before the layers are read. */
@@ -33,9 +34,14 @@ export interface Surroundings {
 
 /** Reads settings in JSON, from the file's `systemConfig` or the store. Invalid ones are warnings and never prevent the
  * start. */
-export function readJsonLayer(values: JsonObject, where: string, warn: (message: string) => void): ConfigLayer {
+export function readJsonLayer(
+  values: JsonObject,
+  where: string,
+  { variables }: KnownSettings,
+  warn: (message: string) => void,
+): ConfigLayer {
   const layer: ConfigLayer = {}
-  const known = new Map(VARIABLES.map(variable => [variable.key as string, variable]))
+  const known = new Map(variables.map(variable => [variable.key, variable]))
   for (const [key, value] of Object.entries(values)) {
     const variable = known.get(key)
     const problem = variable ? readVariable(layer, variable, value) : unknownKey(key, known.keys())
@@ -45,7 +51,7 @@ export function readJsonLayer(values: JsonObject, where: string, warn: (message:
 }
 
 /** Adds a value to the layer; returns the problem as a sentence if it is invalid. */
-function readVariable(layer: ConfigLayer, variable: (typeof VARIABLES)[number], value: JsonValue): string | undefined {
+function readVariable(layer: ConfigLayer, variable: Variable, value: JsonValue): string | undefined {
   const { key, name, inFile, parse } = variable
   if (!inFile) return `"${key}" is taken from the environment variable ${name} alone; it is not used here`
   const text = asText(value)
@@ -68,12 +74,6 @@ function asText(value: JsonValue): string | undefined {
   return value.every(item => typeof item === 'string') ? value.join(',') : undefined
 }
 
-/** True for a setting that is a size or a duration; its text is kept as written. */
-export function isAmount(key: string): boolean {
-  const type = VARIABLES.find(variable => variable.key === key)?.parse.type
-  return type === 'bytes' || type === 'duration'
-}
-
 /** The texts and numbers of the layers from which the amounts in effect were read. `env`: by the name of the variable. */
 export interface WrittenLayers {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -81,10 +81,14 @@ export interface WrittenLayers {
   readonly store: JsonObject
 }
 
-function amountsOf(sources: ReadonlyMap<keyof HubConfig, ConfigSource>, written: WrittenLayers): WrittenAmounts {
-  const amounts = VARIABLES.flatMap(({ key, name }) => {
+function amountsOf(
+  sources: ReadonlyMap<string, ConfigSource>,
+  written: WrittenLayers,
+  settings: KnownSettings,
+): WrittenAmounts {
+  const amounts = settings.variables.flatMap(({ key, name }) => {
     const source = sources.get(key)
-    if (!isAmount(key) || source === undefined || source === 'default') return []
+    if (!isAmount(key, settings) || source === undefined || source === 'default') return []
     const value = source === 'env' ? written.env[name]?.trim() : written[source][key]
     return value === undefined ? [] : [[key, value] as const]
   })
@@ -92,14 +96,20 @@ function amountsOf(sources: ReadonlyMap<keyof HubConfig, ConfigSource>, written:
 }
 
 /** Precedence: environment, file, store, default. */
-export function mergeLayers(layers: ConfigLayers, around: Surroundings, written: WrittenLayers): Layered {
+export function mergeLayers(
+  layers: ConfigLayers,
+  around: Surroundings,
+  written: WrittenLayers,
+  settings: KnownSettings,
+): Layered {
   const given = { ...layers.store, ...layers.file, ...layers.env }
-  const sources = new Map<keyof HubConfig, ConfigSource>()
-  for (const { key } of VARIABLES) {
-    const holder = (['env', 'file', 'store'] as const).find(layer => layers[layer][key] !== undefined)
+  const sources = new Map<string, ConfigSource>()
+  for (const { key } of settings.variables) {
+    const holder = (['env', 'file', 'store'] as const).find(layer => isSet(layers[layer], key))
     sources.set(key, holder ?? 'default')
   }
   const config: HubConfig = {
+    ...pluginDefaults(settings),
     port: 3000,
     host: '127.0.0.1',
     basePath: '',
@@ -118,7 +128,6 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings, written:
     logCompress: true,
     logDatabase: true,
     logRetentionMs: 30 * 86_400_000,
-    historyMaxBytes: 2 * 1024 ** 3,
     logTable: 'log_record',
     logIndexes: ['timestamp'],
     syslogEnabled: false,
@@ -128,10 +137,6 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings, written:
     searchEngineIndex: 'patchbay-logs',
     otelServiceName: 'patchbay',
     otelRatio: 0.01,
-    marketEnabled: true,
-    marketUsers: 'all',
-    marketOffline: false,
-    marketSourcesOff: [],
     discoveryEnabled: false,
     assistantEnabled: false,
     ...given,
@@ -141,7 +146,11 @@ export function mergeLayers(layers: ConfigLayers, around: Surroundings, written:
     allowedHosts: hosts(given),
     allowedOrigins: origins(given),
   }
-  return { config, sources, written: amountsOf(sources, written) }
+  return { config, sources, written: amountsOf(sources, written, settings) }
+}
+
+function isSet(layer: ConfigLayer, key: string): boolean {
+  return Object.hasOwn(layer, key) && (layer as Readonly<Record<string, unknown>>)[key] !== undefined
 }
 
 /** Always allowed: no foreign page can make a browser send one as its Host, and health checks and the command line need

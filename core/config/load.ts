@@ -9,7 +9,7 @@ import { type ConfigLayers, type Layered, mergeLayers, readJsonLayer, type Surro
 import { checkLogFile } from './log-file.ts'
 import { IS_ONE_FILE } from './one-file.ts'
 import { openSettingsFile, type SettingsFile } from './settings-file.ts'
-import type { FileSection } from './shape/sections.ts'
+import { type FileAdditions, NO_ADDITIONS } from './shape/additions.ts'
 import { StartError } from './start-error.ts'
 
 /** In the working directory; DATA_DIR overrides it. */
@@ -25,8 +25,8 @@ const PROGRAM = IS_ONE_FILE ? undefined : join(PACKAGE, 'core', 'main.ts')
 export interface LoadOptions {
   /** True when standard output is a terminal. Default: detected. */
   readonly isTerminal?: boolean
-  /** Sections of the settings file that hold records of features. Default: none. */
-  readonly sections?: readonly FileSection[]
+  /** What features and plugins add to the settings file, and their settings. Default: nothing. */
+  readonly additions?: FileAdditions
   /** Receives later warnings of the settings file, as sentences for the log. */
   readonly onWarning?: (message: string) => void
 }
@@ -49,21 +49,22 @@ export interface LoadedConfig extends Layered {
  * data_dir_unwritable (1).
  */
 export async function loadConfig(env: Environment, cwd: string, options: LoadOptions = {}): Promise<LoadedConfig> {
-  const fromEnv = readEnvironment(env)
+  const { onWarning, additions = NO_ADDITIONS } = options
+  const known = additions.settings
+  const fromEnv = readEnvironment(env, known)
   const dataDir = resolve(cwd, fromEnv.dataDir ?? DEFAULT_DATA_DIR)
   const found = await findSettingsFile(fromEnv.settingsFile, cwd, dataDir)
   await prepareDataDir(dataDir)
   const settingsFile = found ?? (await copySample(dataDir))
-  const { onWarning, sections } = options
   const settings = await openSettingsFile(settingsFile, {
     dataDir,
     runtime: process.execPath,
     program: PROGRAM,
     ...(onWarning ? { onWarning } : {}),
-    ...(sections ? { sections } : {}),
+    additions,
   })
   const warnings = [...settings.state.warnings]
-  const file = readJsonLayer(settings.state.systemConfig, 'systemConfig', message => warnings.push(message))
+  const file = readJsonLayer(settings.state.systemConfig, 'systemConfig', known, message => warnings.push(message))
   const layers: ConfigLayers = {
     env: absolutePaths(fromEnv, cwd),
     file: absolutePaths(file, dirname(settingsFile)),
@@ -75,17 +76,17 @@ export async function loadConfig(env: Environment, cwd: string, options: LoadOpt
     isTerminal: options.isTerminal ?? process.stdout.isTTY === true,
   }
   const written = { env, file: settings.state.systemConfig, store: {} }
-  const layered = mergeLayers(layers, around, written)
+  const layered = mergeLayers(layers, around, written, known)
   if (layered.config.logFile !== undefined) await checkLogFile(layered.config.logFile, dataDir, [settingsFile])
   return {
     ...layered,
     settings,
     warnings,
-    variable: name => pluginVariable(env, name),
+    variable: name => pluginVariable(env, name, known),
     withStored(stored) {
       const more: string[] = []
-      const store = readJsonLayer(stored, 'stored settings', message => more.push(message))
-      return { ...mergeLayers({ ...layers, store }, around, { ...written, store: stored }), warnings: more }
+      const store = readJsonLayer(stored, 'stored settings', known, message => more.push(message))
+      return { ...mergeLayers({ ...layers, store }, around, { ...written, store: stored }, known), warnings: more }
     },
   }
 }

@@ -1,6 +1,9 @@
 import type { OutboundProxy } from '../domain/outbound/proxy.ts'
 
-/** The hub's own configuration after all layers. Paths are absolute; durations are milliseconds. */
+/**
+ * The hub's own configuration after all layers, beside which the object has the settings of plugins. Paths are absolute; durations
+ * are milliseconds.
+ */
 export interface HubConfig {
   /** 0 chooses a free port. */
   readonly port: number
@@ -65,8 +68,6 @@ export interface HubConfig {
   readonly logDatabase?: boolean
   /** Time for which they are kept, in milliseconds. Default 30 days. */
   readonly logRetentionMs?: number
-  /** Size of all stored records together, in bytes. Default 2 GiB. */
-  readonly historyMaxBytes?: number
   /** Name of their table. Default `log_record`. */
   readonly logTable?: string
   /** Fields that have an index for queries by hand. Default `timestamp`. */
@@ -94,14 +95,6 @@ export interface HubConfig {
   readonly otelServiceName?: string
   /** Part of the calls that is traced if the caller does not decide, 0 to 1. Default 0.01. */
   readonly otelRatio?: number
-  /** Default true. */
-  readonly marketEnabled?: boolean
-  /** Users who may use the market. Default `all`. */
-  readonly marketUsers?: 'all' | 'admin'
-  /** True to skip sources that need the network. Default false. */
-  readonly marketOffline?: boolean
-  /** Ids of sources that are switched off. Default none. */
-  readonly marketSourcesOff?: readonly string[]
   /** Strangers may read names and descriptions of public groups. Default false. */
   readonly discoveryEnabled?: boolean
   readonly assistantEnabled?: boolean

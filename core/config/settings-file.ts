@@ -10,7 +10,7 @@ import { FileWatch } from './file-watch.ts'
 import { type Path, setAt } from './jsonc-edit.ts'
 import { type EntryName, editGroup, editServer, renameMember } from './settings-edit.ts'
 import { readSettingsText, SettingsError, type SettingsText } from './settings-text.ts'
-import type { FileSection } from './shape/sections.ts'
+import type { FileAdditions } from './shape/additions.ts'
 import type { SettingsState } from './shape/settings.ts'
 
 /** Largest settings file, in bytes: 16 MiB. */
@@ -23,8 +23,8 @@ export interface SettingsFileOptions {
   /** Program for `"command": "patchbay"` in the file: `process.execPath` with the hub's entry file. */
   readonly runtime: string
   readonly program?: string | undefined
-  /** Sections that hold records of features. Default: none is read, and each is named as unknown. */
-  readonly sections?: readonly FileSection[]
+  /** What features and plugins add. Default: nothing. */
+  readonly additions?: FileAdditions
   /** Receives sentences for the log. Default: ignored. */
   readonly onWarning?: (message: string) => void
 }
@@ -84,7 +84,7 @@ interface Loaded {
 async function load(
   path: string,
   base: FileBase,
-  { sections }: Pick<SettingsFileOptions, 'sections'>,
+  { additions }: Pick<SettingsFileOptions, 'additions'>,
 ): Promise<Loaded> {
   let bytes: Uint8Array
   try {
@@ -94,7 +94,7 @@ async function load(
     const problem = codeOf(error) === 'ENOENT' ? 'it does not exist' : `it cannot be read (${codeOf(error)})`
     throw new SettingsError('settings_json', path, problem, undefined, { cause: error })
   }
-  return { settings: readSettingsText(bytes, path, base, sections), hash: hashOf(bytes) }
+  return { settings: readSettingsText(bytes, path, base, additions), hash: hashOf(bytes) }
 }
 
 /** Throws SettingsError, and the error of the file system. */
@@ -251,7 +251,7 @@ class OpenSettingsFile implements SettingsFile {
 
   #checked(text: string): SettingsText {
     try {
-      return readSettingsText(Buffer.from(text), this.path, this.#base, this.#options.sections)
+      return readSettingsText(Buffer.from(text), this.path, this.#base, this.#options.additions)
     } catch (error) {
       if (!(error instanceof SettingsError)) throw error
       throw new HubError('validation_failed', `This edit would make the settings file invalid. ${error.message}`, {

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../contract/json.ts'
 import { nameKey } from '../domain/names.ts'
 import { type FileBase, resolveEntry } from './file-base.ts'
 import { type JsoncDocument, JsoncError, type Position, positionAt, readJsonc } from './jsonc.ts'
-import type { FileSection } from './shape/sections.ts'
+import { type FileAdditions, NO_ADDITIONS } from './shape/additions.ts'
 import { DuplicateEntry, readSettings, type SettingsState } from './shape/settings.ts'
 import { type StartCode, StartError } from './start-error.ts'
 
@@ -31,12 +31,12 @@ export interface SettingsText {
   readonly state: SettingsState
 }
 
-/** `sections`: see `readSettings`. Throws SettingsError: settings_json, settings_duplicate, settings_newer. */
+/** `additions`: see `readSettings`. Throws SettingsError: settings_json, settings_duplicate, settings_newer. */
 export function readSettingsText(
   bytes: Uint8Array,
   path: string,
   base: FileBase,
-  sections: readonly FileSection[] = [],
+  additions: FileAdditions = NO_ADDITIONS,
 ): SettingsText {
   const text = decode(bytes, path)
   const document = parse(text, path)
@@ -46,7 +46,7 @@ export function readSettingsText(
   }
   refuseNewer(document.value.version, document, path)
   try {
-    const state = readSettings(document.value, sections)
+    const state = readSettings(document.value, additions)
     return { text, document: document.value, state: resolveAll(state, base) }
   } catch (error) {
     if (!(error instanceof DuplicateEntry)) throw error

@@ -25,11 +25,11 @@ import {
 } from './parsers.ts'
 import type { HubConfig } from './schema.ts'
 
-/** One setting of the hub: its variable, its key in HubConfig and `systemConfig`, and its parser. */
+/** One setting: its variable, its key in the configuration and in `systemConfig`, and its parser. */
 export interface Variable {
   readonly name: string
-  readonly key: keyof HubConfig
-  readonly parse: Parser<HubConfig[keyof HubConfig]>
+  readonly key: string
+  readonly parse: Parser<unknown>
   /** The value never appears in a message. */
   readonly secret: boolean
   /** False for settings needed before the settings file is read, and for secrets, as the file may be in a repository. */
@@ -59,7 +59,7 @@ const FACILITIES = [
   ...['local0', 'local1', 'local2', 'local3', 'local4', 'local5', 'local6', 'local7'],
 ]
 
-/** All variables of the hub, in the order of the reference page. */
+/** All variables of the hub itself. */
 export const VARIABLES: readonly Variable[] = [
   variable('PORT', 'port', integer(0, 65_535)),
   variable('HOST', 'host', bindAddress()),
@@ -102,7 +102,6 @@ export const VARIABLES: readonly Variable[] = [
   variable('LOG_COMPRESS', 'logCompress', boolean()),
   variable('LOG_DATABASE', 'logDatabase', boolean()),
   variable('LOG_RETENTION', 'logRetentionMs', duration(60_000)),
-  variable('HISTORY_MAX_SIZE', 'historyMaxBytes', size()),
   variable(
     'LOG_TABLE',
     'logTable',
@@ -125,14 +124,6 @@ export const VARIABLES: readonly Variable[] = [
   variable('OTEL_EXPORTER_OTLP_HEADERS', 'otelHeaders', text(1, 4_096), { secret: true, inFile: false }),
   variable('OTEL_SERVICE_NAME', 'otelServiceName', text(1, 255)),
   variable('OTEL_TRACES_SAMPLER_ARG', 'otelRatio', ratio()),
-  variable('MARKET_ENABLED', 'marketEnabled', boolean()),
-  variable('MARKET_USERS', 'marketUsers', oneOf('all', 'admin')),
-  variable('MARKET_OFFLINE', 'marketOffline', boolean()),
-  variable(
-    'MARKET_SOURCES_OFF',
-    'marketSourcesOff',
-    list(matching(/^[a-z0-9][a-z0-9-]{0,63}$/, 'ids of sources: lower-case letters, digits and dashes')),
-  ),
   variable('DISCOVERY_ENABLED', 'discoveryEnabled', boolean()),
   variable('ASSISTANT_ENABLED', 'assistantEnabled', boolean()),
   variable('ASSISTANT_API_KEY', 'assistantApiKey', text(1, 1_024), { secret: true }),

@@ -80,7 +80,10 @@ export interface Upstreams {
   /** The last 100 checks of a server's health, oldest first. */
   checks(serverId: string): readonly HealthCheckResult[]
   processes(): readonly ProcessInfo[]
-  /** Processes of this owner that count against `liveStdioPerUser`: sandboxed ones, with trials and dedicated ones. */
+  /**
+   * Processes of this owner that count against `liveStdioPerUser`: sandboxed ones, with trials and dedicated ones, but without those for
+   * the sessions of other users.
+   */
   processesOf(ownerId: string): number
   /** Processes of other owners' servers that run for this user's sessions. */
   foreignProcessesOf(userId: string): number
@@ -238,7 +241,7 @@ export type UpstreamReply =
       readonly isError: boolean
       readonly note?: string
       /** A filter of content refused the request, or its result. */
-      readonly refused?: { readonly plugin: string; readonly code: string }
+      readonly refused?: { readonly plugin: string; readonly code: string; readonly unsent?: true }
     }
   /** Only where `modern` was set: the whole result with `inputRequests`, as written. */
   | { readonly kind: 'input_required'; readonly text: string }

@@ -129,7 +129,8 @@ class LocalConnections implements Connections {
         config.registriesCa,
       ),
       ...{ programs, copies: this.#copies },
-      stdioServersOf: ownerId => this.#supervisor.stdioServersOf(ownerId),
+      // The limits of an owner's processes and threads grow with what runs for others, so that these take none of the owner's.
+      stdioServersOf: id => this.#supervisor.stdioServersOf(id) + this.#children.confinedFor(id, 'foreign'),
       rightsOf: async ownerId => addressRights(config, (await registry.users.byId(ownerId))?.role === 'admin'),
       audit: entry => registry.audit.record(ACTOR, entry),
       rights: admin => addressRights(config, admin),
@@ -302,7 +303,7 @@ class LocalConnections implements Connections {
   }
 
   processesOf(ownerId: string): number {
-    return this.#children.confinedFor(ownerId)
+    return this.#children.confinedFor(ownerId, 'own')
   }
 
   foreignProcessesOf(userId: string): number {

@@ -4,7 +4,7 @@ import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { OpenPrograms } from '../domain/server/programs.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { ServerRegistry, UserRegistry } from '../registry/api.ts'
-import { programPlace } from './sandbox/sandbox.ts'
+import { type ProgramPlace, programPlace } from './sandbox/program-folders.ts'
 import type { FolderPlace } from './sandbox/work-folders.ts'
 import { ManagedServer } from './server/managed-server.ts'
 import type { SharedContext } from './server/server-context.ts'
@@ -117,10 +117,10 @@ export class Supervisor {
   }
 
   /** The unpacked programs of servers that are switched on. */
-  programPlaces(): readonly FolderPlace[] {
+  programPlaces(): readonly ProgramPlace[] {
     return [...this.#servers.values()].flatMap(({ record: { config, enabled, ownerDisabled, ownerId } }) => {
       const program = enabled && ownerDisabled !== true ? this.#options.programs.of(config) : undefined
-      return program === undefined ? [] : [programPlace(ownerId, program.id)]
+      return program === undefined ? [] : [programPlace(ownerId, program)]
     })
   }
 

@@ -8,10 +8,10 @@ import type { ConnectionState } from './records.ts'
 export interface PluginEvents {
   'server.created': { serverId: string; name: string }
   'server.updated': { serverId: string; name: string; revision: number; changed: readonly string[] }
-  'server.removed': { serverId: string; name: string }
+  'server.removed': { serverId: string; name: string; transferred?: true }
   'group.created': { groupId: string; name: string }
   'group.updated': { groupId: string; name: string; revision: number }
-  'group.removed': { groupId: string; name: string }
+  'group.removed': { groupId: string; name: string; transferred?: true }
   'user.created': { userId: string; name: string }
   /** Role, name, password or state of an account changed: cached credentials of this user are invalid. */
   'user.updated': { userId: string; name: string }

@@ -38,6 +38,27 @@ export interface AlertSubject
   readonly threshold?: number
 }
 
+/** A message to a user about something else than an alert. Channels show each text on one line. */
+export interface Notice {
+  readonly title: string
+  readonly lines: readonly string[]
+  /** A page of the hub. */
+  readonly url: string
+}
+
+/** A notice on its way, with the same `id` at every attempt. `owner`: the user who gets it. Times are ISO 8601 UTC. */
+export interface NoticeMessage extends Notice, Readonly<Record<'id' | 'owner' | 'at', string>> {}
+
+declare module '../contract/plugin.ts' {
+  interface PluginContext<Config> {
+    /**
+     * Sends a message to a user by all channels that the user has and that are on; at most six a minute. Resolves with the number of
+     * channels that took it, 0 until the hub has begun. Never rejects.
+     */
+    notify(userId: string, notice: Notice): Promise<number>
+  }
+}
+
 /** Outbound access of a channel, with its owner's current rights. */
 export interface ChannelTarget {
   readonly config: JsonObject
@@ -68,6 +89,8 @@ export interface NotificationChannel {
   check(config: JsonObject): readonly FieldError[]
   /** Rejects with `delivery_failed`, data {permanent?, retryAfterMs?}. */
   send(message: AlertMessage, to: ChannelTarget, signal: AbortSignal): Promise<string>
+  /** The same for messages about something else. Without it the channel has alerts alone. */
+  notify?(message: NoticeMessage, to: ChannelTarget, signal: AbortSignal): Promise<string>
 }
 
 /** One number of a metric now, which a rule evaluates by itself. */

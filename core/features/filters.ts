@@ -12,9 +12,9 @@ export interface FilteredRequest {
   /** The method of the client's request, such as `tools/call`. */
   readonly method: string
   readonly actor: UserActor
-  readonly server: Pick<ServerRecord, 'id' | 'name' | 'ownerId'>
+  readonly server: Pick<ServerRecord, 'id' | 'name' | 'ownerId' | 'tags'>
   /** The group at whose path the request was made; absent at a server's own path and over REST. */
-  readonly group?: Pick<GroupRecord, 'id' | 'name' | 'ownerId'>
+  readonly group?: Pick<GroupRecord, 'id' | 'name' | 'ownerId' | 'tags'>
   /** The request carries a credential of the caller's own, so that not even the server's owner may see or change it elsewhere. */
   readonly withOwnCredential?: true
   /** The server's own name of the tool or prompt, or the URI of the resource. */

@@ -7,6 +7,16 @@ declare module '../contract/points.ts' {
   }
 }
 
+declare module '../contract/plugin.ts' {
+  interface PluginDefinition<Config> {
+    /** Sections of other hubs' settings files that an import leaves behind, by name, whether the plugin runs or not. Of bundled plugins alone. */
+    readonly leftBehind?: Readonly<Record<string, LeftBehind>>
+  }
+}
+
+/** What is left behind, as a noun, and a sentence that says what to do instead. */
+export type LeftBehind = Readonly<Record<'what' | 'instead', string>>
+
 /** Reads files of another program; the id is its name. Pure: it returns only data, which core checks. */
 export interface ImportSource {
   readonly label: string

@@ -167,12 +167,6 @@ export interface StoredRecords {
   export(query: MeasureQuery & { readonly stepMs: number }, format: ExportFormat): Promise<string>
 }
 
-/** Why nothing is stored now: a code of the table of errors, and a sentence without paths, which anybody may read. */
-export interface LogStoreFault {
-  readonly code: 'storage_full' | 'storage_busy' | 'storage_unavailable'
-  readonly message: string
-}
-
 /** Records of one batch, as they are logged. */
 export interface LogBatch {
   /** The lines one behind the other, in UTF-8. */
@@ -267,10 +261,6 @@ export interface LogStoreSink {
   opened(feed: LogStoreFeed): void
   /** Stores a batch, which is sent again when it rejects. `rejected`: number of records that are no records. */
   write(batch: LogBatch): Promise<{ readonly rejected: number }>
-  /** Why records or numbers are not stored now; undefined while they are. */
-  readonly fault: LogStoreFault | undefined
-  /** Bytes on disk by kind of content. */
-  bytes(): Promise<Readonly<Record<'records' | 'counts' | 'durations', number>>>
 }
 
 /** Stores log records and numbers, and answers questions about them. The first contribution is used. */

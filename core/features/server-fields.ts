@@ -23,6 +23,34 @@ export interface ServerFields {
   readonly transports: readonly string[]
   /** JSON Schema of each field, as in the `configSchema` of a transport. */
   readonly fields: Readonly<Record<string, JsonObject>>
+  /**
+   * How they stand in settings files and in entries of other programs. Default: as in the API. Files are read before plugins are
+   * loaded, so each declaration stands in `core/hub/bundled-fields.ts` too, as plain data.
+   */
+  readonly entries?: EntryReading
+}
+
+/** How entries of files are read. */
+export interface EntryReading {
+  /** Fields that are objects, and that other programs write in forms of their own; members that the schema does not name are dropped. */
+  readonly forms?: Readonly<Record<string, FieldForms>>
+  /**
+   * Members of other programs' entries that stay behind, by their letters in lower case (`clientid` for `client_id`): why, and what to
+   * write instead.
+   */
+  readonly left?: Readonly<Record<string, string>>
+  /** A sign-in in the member `auth` of such an entry: words in its `type` that mean no token, and why it stays behind. */
+  readonly auth?: Readonly<{ kinds: readonly string[]; left: string }>
+}
+
+/** Forms of one field in entries of other programs. */
+export interface FieldForms {
+  /** True when others write it as a switch, which says nothing here. */
+  readonly isSwitch?: true
+  /** Other names of its members, each with the member's own. */
+  readonly names?: Readonly<Record<string, string>>
+  /** Members with a list, which others write as one text of words. */
+  readonly words?: readonly string[]
 }
 
 /** Fields that are open while the plugin runs. */

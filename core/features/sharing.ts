@@ -18,7 +18,18 @@ declare module '../contract/plugin.ts' {
 declare module '../contract/plugin.ts' {
   interface PluginContext<Config> {
     readonly shares: PluginShares
+    readonly teams: PluginTeams
   }
+}
+
+/** Teams, whose names all users see. Of bundled plugins alone. */
+export interface PluginTeams {
+  /** Letter case ignored. Undefined: there is none. */
+  byName(name: string): Promise<Readonly<Record<'id' | 'name', string>> | undefined>
+  /** Ids of the members whose accounts are enabled, by their names. */
+  members(teamId: string): Promise<readonly string[]>
+  /** Ids of the teams of a user, from memory. */
+  of(userId: string): readonly string[]
 }
 
 /** A server or group that can be shared. */

@@ -67,4 +67,6 @@ export interface PluginSignIns {
   endTeams(isOver: (provider: string) => boolean): Promise<void>
   /** Throws unless a session has proved within ten minutes who its user is: `reauth_required`, `insufficient_scope`. */
   requireProof(actor: UserActor): void
+  /** The same for sessions alone; access keys pass. */
+  requireProofOfSession(actor: UserActor): void
 }

@@ -106,7 +106,14 @@ export function createHttp(deps: HttpDeps): Http {
   const nextId = createRequestIds()
   const guard = createGuard(config, nextId)
   const { liveCredentials: credentials } = auth
-  const feed = new LiveFeed({ bus, credentials, users: registry.users, bytes: deps.bytes, ...deps.live })
+  const feed = new LiveFeed({
+    bus,
+    credentials,
+    users: registry.users,
+    roles: registry.shares,
+    bytes: deps.bytes,
+    ...deps.live,
+  })
   const described: readonly Route[] = [
     ...setupRoutes({ registry, auth, setupToken: deps.setupToken }),
     ...authRoutes({ registry, auth }),

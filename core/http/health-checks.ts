@@ -1,4 +1,5 @@
-import type { HealthChecks } from './routes/hub/health.ts'
+import type { HealthCheck, HealthCheckKind } from '../features/services/monitoring.ts'
+import type { HealthChecks, PluginCheck } from './routes/hub/health.ts'
 
 /** Longest wait of `/health` for the store's answer, in milliseconds. */
 const STORE_PING_MS = 1_000
@@ -12,8 +13,8 @@ export interface HealthParts {
   /** State of the log: `toFile` when it is written to a file, `failing` when writing it fails. */
   log(): { readonly toFile: boolean; readonly failing: boolean }
   anyPluginFailed(): boolean
-  /** State of the store of log records, with the fault that pauses it. */
-  logStore(): { readonly isKept: boolean; readonly fault: HealthChecks['historyFault'] }
+  /** The checks of plugins. */
+  ofPlugins(): readonly PluginCheck[]
   /** A sentence when the hub reserves its last file descriptors for itself; otherwise undefined. */
   descriptorShortage(): string | undefined
   sandbox(): { readonly present: HealthChecks['sandbox']; readonly notes: readonly string[] }
@@ -38,18 +39,24 @@ export function createHealthChecks(parts: HealthParts): () => Promise<HealthChec
     return {
       store,
       sinks: failing ? 'failed' : toFile ? 'ok' : 'none',
-      ...storeCheck(parts.logStore()),
       plugins: parts.anyPluginFailed() ? 'failed' : 'ok',
       descriptors: descriptorsShort() ? 'short' : 'ok',
       sandbox: present,
       ...(notes.length > 0 ? { sandboxNotes: notes } : {}),
+      ofPlugins: parts.ofPlugins(),
     }
   }
 }
 
-function storeCheck({ isKept, fault }: ReturnType<HealthParts['logStore']>) {
-  if (!isKept) return { history: 'none' } as const
-  return fault ? ({ history: 'paused', historyFault: fault } as const) : ({ history: 'ok' } as const)
+/** The present states of checks that plugins define, by name. `contributions`: live, those to the point `healthCheck`. */
+export function pluginChecks(
+  kinds: Readonly<Record<string, HealthCheckKind>>,
+  contributions: ReadonlyMap<string, HealthCheck>,
+): readonly PluginCheck[] {
+  return Object.entries(kinds).map(([name, { absent, degraded }]) => {
+    const { state, fault } = contributions.get(name)?.state() ?? { state: absent }
+    return { name, state, isDegraded: degraded.includes(state), ...(fault ? { fault } : {}) }
+  })
 }
 
 async function answered(ping: Promise<'ok' | 'unwritable'>): Promise<HealthChecks['store']> {

@@ -83,11 +83,21 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   guards,
 ]
 
-/** Settings of the hub that plugins read at each use, so that a change holds at once. */
-export const LIVE_SETTINGS: ReadonlySet<string> = new Set(
-  // The store of log records reads its settings when it starts.
-  bundledPlugins.filter(plugin => plugin !== logDatabase).flatMap(({ systemSettings = [] }) => systemSettings),
-)
+/** What the definitions of bundled plugins say about monitoring, whether the plugins run or not. */
+export const MONITORED = {
+  healthChecks: merged(({ healthChecks }) => healthChecks),
+  metrics: merged(({ metrics }) => metrics),
+  logComponents: bundledPlugins.flatMap(({ logComponents = [] }) => logComponents),
+}
+
+/** Sections of other hubs' settings files that an import leaves behind. */
+export const LEFT_BEHIND = merged(({ leftBehind }) => leftBehind)
+
+function merged<T>(
+  part: (definition: PluginDefinition<unknown>) => Readonly<Record<string, T>> | undefined,
+): Readonly<Record<string, T>> {
+  return Object.assign({}, ...bundledPlugins.map(part))
+}
 
 /** Top-level sections of the settings file that stand for blocks of plugins. They hold no records. */
 export const PLUGIN_SECTIONS: readonly FileSection[] = [

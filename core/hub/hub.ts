@@ -8,7 +8,6 @@ import { DescriptorReserve } from '../config/descriptor-reserve.ts'
 import { LIMITS } from '../config/limits.ts'
 import { createConnections } from '../connections/create.ts'
 import type { Connections } from '../connections/options.ts'
-import { descriptorShortage } from '../connections/process/descriptors.ts'
 import { GarbageWatch } from '../connections/process/garbage-watch.ts'
 import { openSandbox } from '../connections/sandbox/sandbox.ts'
 import { BytesInFlight } from '../domain/byte-account.ts'
@@ -16,7 +15,6 @@ import { OpenTransports } from '../domain/server/transports.ts'
 import { EventBus } from '../events/bus.ts'
 import { BodyParser } from '../http/body/body-parser.ts'
 import { createHttp, type Http } from '../http/create.ts'
-import { createHealthChecks } from '../http/health-checks.ts'
 import { resourceRoutes } from '../http/routes/all.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import { createMcp } from '../mcp/create.ts'
@@ -40,16 +38,18 @@ import { HubLog } from '../telemetry/log.ts'
 import { UptimeFile } from '../telemetry/uptime-file.ts'
 import type { Hub, HubOptions } from './api.ts'
 import { openAssistant } from './assistant.ts'
-import { LIVE_SETTINGS } from './bundled.ts'
+import { ENTRY_FIELDS } from './bundled-fields.ts'
+import { HUB_SETTINGS, LIVE_SETTINGS } from './bundled-settings.ts'
+import { healthDeps } from './health.ts'
 import { StoreFeeds } from './log-store.ts'
 import { createMeters } from './meters.ts'
-import { metricsDeps } from './metrics.ts'
+import { loggingView, metricsDeps } from './metrics.ts'
 import { openMonitoring } from './monitoring.ts'
 import { openMoving } from './moving.ts'
 import { openPlugins } from './plugins.ts'
 import { RECORD_KINDS } from './record-kinds.ts'
 import { forOwner, logOptions } from './records.ts'
-import { pingInPlace, writeObstacle } from './refusals.ts'
+import { writeObstacle } from './refusals.ts'
 import { followSinks } from './sinks.ts'
 import { closeRegistry, openHubStore, takenOver } from './storage.ts'
 
@@ -114,7 +114,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const transports = new OpenTransports()
   let ownPorts: readonly string[] = []
   let { stdioPolicy } = loaded.config
-  const bodyParser = new BodyParser()
+  const bodyParser = new BodyParser({ fields: ENTRY_FIELDS })
   const importDocument = bodyParser.importDocument.bind(bodyParser)
   undo.defer(() => bodyParser.dispose())
   const kinds = new OpenKinds(RECORD_KINDS)
@@ -154,7 +154,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const marks = new HubMarks(keys.jwtSecret)
   const { plugins, services } = await openPlugins({
     ...{ loaded, config, store, registry, auth, sealer, kinds, transports, bus, hubLog, marks, undo },
-    custom: meters.custom,
+    ...{ attached: room.attached, custom: meters.custom },
     calls: { queues: meters.callQueues, stats: query => callStats(meters.ring, query) },
   })
   auth.verifiers.source = plugins.contributions('tokenVerifier')
@@ -164,7 +164,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
   const logStore = storeFeeds.follow(plugins.contributions('logStore'))
   followSinks({ sinks: plugins.contributions('logSink'), bus, hubLog, undo })
   // After the plugins, since the valid content of an entry depends on its transport.
-  await followSettingsFile({ settings: loaded.settings, mirror: room.mirror, transports, bus, log })
+  await followSettingsFile({ ...room, settings: loaded.settings, transports, bus, log })
 
   const connections: Connections = createConnections({
     programs: transports.programs,
@@ -232,12 +232,13 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     ...{ ...parts, kinds, assistant, upstreams: connections, settings: loaded.settings, meters },
     instanceId: marks.make(),
   })
+  services.alerts = alerts
   const plans = new Plans({ store, within: room.within })
   const templates = () => firstContribution(plugins.contributions('serverTemplates'))
   services.templates = templates
   const importSources = () => plugins.contributions('importSource')
   const moving = openMoving({
-    ...{ registry, store, transports, kinds, alerts, assistant, config: loaded.config },
+    ...{ registry, store, transports, kinds, attached: room.attached, alerts, assistant, config: loaded.config },
     ...{ settings: loaded.settings, passwords: auth.passwords },
     ...{ plans, readDocument: importDocument, sources: importSources, templates },
     parseText: bodyParser.parseText.bind(bodyParser),
@@ -272,10 +273,9 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     version: manifest.version,
     consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
-      ...{ registry, alerts, dashboards, assistant, templates },
-      closedFields: ({ transport, config }) => transports.serverFields.closed(transport, config),
-      ...moving,
-      ...{ importSources, kinds, logStore },
+      ...{ registry, alerts, dashboards, assistant, templates, proofs: auth.proofs },
+      closedFields: record => room.attached.closedFields(transports, record),
+      ...{ ...moving, importSources, kinds, attached: room.attached, logStore },
       usualHealthCheck: () => loaded.settings.state.healthCheck,
       fileProblems: () => fileRecords.problems(),
       bus,
@@ -285,24 +285,20 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
       clientConfigs: () => plugins.contributions('clientConfig'),
       activeConnections: () => http.active(),
       openStreams: userId => http.liveStreams(userId) + mcp.usage(userId).streamsPerUser,
-      logging: { levels: hubLog.levels, sinks: () => hubLog.sinks() },
+      logging: loggingView(hubLog),
       ...metricsDeps({
-        ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs, tracer, logStore },
+        ...{ meters, config, registry, upstreams: connections, mcp, alerts, hubLog, startedAtMs, tracer },
         version: manifest.version,
+        sources: plugins.contributions('metric'),
       }),
       transports,
-      config: { values: config, sources: Object.fromEntries(sources), written, live: LIVE_SETTINGS },
+      config: {
+        ...{ values: config, sources: Object.fromEntries(sources), written },
+        ...{ live: LIVE_SETTINGS, settings: HUB_SETTINGS },
+      },
       importDocument: moving.imports.servers,
       ...{ version: manifest.version, startedAtMs, draining: () => draining },
-      checks: createHealthChecks({
-        // A lost data folder is an error with PostgreSQL too: it contains the keys.
-        pingStore: () => pingInPlace({ draining: false, lock, databaseLock }, store),
-        log: () => ({ toFile: loaded.config.logFile !== undefined, failing: hubLog.failing }),
-        logStore: () => ({ isKept: logStore()?.sink !== undefined, fault: logStore()?.sink?.fault }),
-        anyPluginFailed: () => plugins.list().some(plugin => plugin.state === 'failed'),
-        descriptorShortage: () => descriptorShortage(reserve.free),
-        sandbox: () => sandbox,
-      }),
+      ...healthDeps({ loaded, store, locks: { lock, databaseLock }, hubLog, plugins, reserve, sandbox }),
       features: {
         ...{ legacyMcp: true, modernMcp: true, sandbox: sandbox.level === 'full' },
         assistant: assistant.enabled,

@@ -2,8 +2,9 @@ import type { Alerts } from '../alerts/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
 import { processUsage } from '../connections/process/process-usage.ts'
-import type { LogStore } from '../features/log-store.ts'
+import type { MetricSource } from '../features/services/monitoring.ts'
 import type { CallTracer } from '../features/tracing.ts'
+import type { LoggingView } from '../http/routes/hub/logging.ts'
 import type { ConnectionsDeps } from '../http/routes/monitoring/connections.ts'
 import type { CustomMetricsDeps } from '../http/routes/monitoring/custom-metrics.ts'
 import type { MetricsDeps } from '../http/routes/monitoring/metrics.ts'
@@ -11,8 +12,11 @@ import type { ResourcesDeps } from '../http/routes/monitoring/resources.ts'
 import type { ServerHealthDeps } from '../http/routes/monitoring/server-health.ts'
 import type { McpEndpoint } from '../mcp/api.ts'
 import type { Registry } from '../registry/api.ts'
+import { COMPONENTS } from '../telemetry/levels.ts'
 import type { HubLog } from '../telemetry/log.ts'
 import type { ServerUsage } from '../telemetry/metric-families.ts'
+import type { MetricFamily } from '../telemetry/metrics-text.ts'
+import { MONITORED } from './bundled.ts'
 import type { Meters } from './meters.ts'
 
 /** Time for which one text is reused for all requests, in milliseconds: rendering takes some time with many servers. */
@@ -32,7 +36,8 @@ export interface MetricsParts {
   readonly version: string
   readonly startedAtMs: number
   readonly tracer: Pick<CallTracer, 'counts'>
-  readonly logStore: () => LogStore | undefined
+  /** Live: the contributions to the point `metric`. */
+  readonly sources: ReadonlyMap<string, MetricSource>
 }
 
 /** Returns the meters' data for the routes. */
@@ -43,7 +48,7 @@ export function metricsDeps(
   Pick<ConnectionsDeps, 'links'> &
   Pick<ResourcesDeps, 'usage'> &
   Pick<ServerHealthDeps, 'uptimeRatio' | 'stateChanges'> {
-  const { meters, config, registry, upstreams, hubLog, mcp, alerts, version, startedAtMs, tracer, logStore } = parts
+  const { meters, config, registry, upstreams, hubLog, mcp, alerts, version, startedAtMs, tracer, sources } = parts
   const children = cached(CHILDREN_MS, () => childrenOf(upstreams))
   const make = async (): Promise<string> => {
     const users = await registry.users.list({ kind: 'system', purpose: 'metrics' }, { scope: 'all' })
@@ -57,7 +62,7 @@ export function metricsDeps(
       eventLoopLagSeconds: meters.system.usage().eventLoopLagMs / 1_000,
       alerts: await alerts.firing(),
       sinks: hubLog.sinks(),
-      ...(await storedNow(logStore(), hubLog)),
+      ofPlugins: await pluginFamilies(sources),
       children: await children(),
       spans: tracer.counts(),
       owners: new Map(users.map(({ id, name }) => [id, name])),
@@ -73,6 +78,12 @@ export function metricsDeps(
     metricsToken: config.metricsToken,
     metricsText: text,
   }
+}
+
+/** The log as the routes of administration see it. */
+export function loggingView(hubLog: Pick<HubLog, 'levels' | 'sinks'>): LoggingView {
+  const components = [...COMPONENTS, ...MONITORED.logComponents]
+  return { levels: hubLog.levels, sinks: () => hubLog.sinks(), components }
 }
 
 /** Caches the result of `make` for `ms` milliseconds. */
@@ -103,11 +114,15 @@ async function childrenOf(upstreams: Pick<Upstreams, 'states' | 'processes'>): P
   return [...found.values()]
 }
 
-/** Bytes that the store of log records uses, and the number of records that are not stored yet. */
-async function storedNow(store: LogStore | undefined, hubLog: Pick<HubLog, 'sinks'>) {
-  const storedBytes = (await store?.sink?.bytes()) ?? { records: 0, counts: 0, durations: 0 }
-  const recordsBehind = hubLog.sinks().find(({ id }) => id === 'database')?.waiting ?? 0
-  return { storedBytes, recordsBehind }
+/** The metrics that plugins define, with their present numbers. */
+async function pluginFamilies(sources: MetricsParts['sources']): Promise<readonly MetricFamily[]> {
+  const families = Object.entries(MONITORED.metrics).map(
+    async ([name, { type, help, absent }]): Promise<MetricFamily> => {
+      const numbers = (await sources.get(name)?.numbers()) ?? absent
+      return { name, help, type, samples: numbers.map(({ labels = {}, value }) => ({ labels, value })) }
+    },
+  )
+  return Promise.all(families)
 }
 
 function sessionsOf(mcp: Pick<McpEndpoint, 'sessions'>) {

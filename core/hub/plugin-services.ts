@@ -1,3 +1,4 @@
+import type { Alerts } from '../alerts/create.ts'
 import type { Auth } from '../auth/create.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { Upstreams } from '../connections/api.ts'
@@ -26,6 +27,7 @@ export class PluginServices implements HubServices {
   readonly #parts: Parts
   connections: Upstreams | undefined
   endpoint: McpEndpoint | undefined
+  alerts: Alerts | undefined
   plans: ReturnType<HubServices['planning']>
   templates: () => ServerTemplates | undefined = () => undefined
   /** The address at which the hub listens. */
@@ -83,6 +85,7 @@ export class PluginServices implements HubServices {
   readonly variable = (name: string): string | undefined => this.#parts.variable(name)
   readonly upstreams = (): Upstreams | undefined => this.connections
   readonly mcp = (): McpEndpoint | undefined => this.endpoint
+  readonly notices = (): Alerts | undefined => this.alerts
   readonly planning = (): ReturnType<HubServices['planning']> => this.plans
   readonly address = (): string => {
     const { publicUrl, basePath } = this.#parts.config

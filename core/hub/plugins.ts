@@ -8,6 +8,7 @@ import { PluginHost } from '../plugin-host/host.ts'
 import type { HubServices } from '../plugin-host/services/services.ts'
 import { registryView } from '../plugin-host/views.ts'
 import type { Registry } from '../registry/api.ts'
+import type { OpenAttached } from '../registry/attached.ts'
 import type { OpenKinds } from '../registry/owned/open-kinds.ts'
 import type { HubMarks } from '../secrets/hub-marks.ts'
 import type { Sealer } from '../secrets/seal.ts'
@@ -26,6 +27,7 @@ interface PluginParts {
   readonly sealer: Sealer
   readonly kinds: OpenKinds
   readonly transports: OpenTransports
+  readonly attached: OpenAttached
   readonly bus: EventBus
   readonly hubLog: HubLog
   readonly marks: HubMarks
@@ -36,8 +38,8 @@ interface PluginParts {
 
 /** Starts the plugins; the services that they get lack what is built after them. */
 export async function openPlugins(parts: PluginParts) {
-  const { loaded, config, store, registry, auth, sealer, kinds, transports, bus, hubLog, marks, custom, calls, undo } =
-    parts
+  const { loaded, config, store, registry, auth, sealer, kinds, bus, hubLog, marks, custom, calls, undo } = parts
+  const { transports, attached } = parts
   const services = new PluginServices({
     ...{ store, registry, auth, sealer, kinds, config, calls, dataDir: loaded.config.dataDir },
     variable: name => loaded.variable(name),
@@ -52,7 +54,7 @@ export async function openPlugins(parts: PluginParts) {
     registry: registryView(registry),
     log: plugin => hubLog.with({ component: `plugin:${plugin}`, plugin }),
     outbound: { rights: addressRights(config, true), instanceId: marks.make() },
-    ...{ transports, bus, custom, services },
+    ...{ transports, attached, bus, custom, services },
   })
   await plugins.start()
   undo.defer(() => plugins.stop('logStore'))

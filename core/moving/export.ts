@@ -5,15 +5,19 @@ import { pointerToken } from '../domain/json/json-pointer.ts'
 import type { LongText } from '../domain/json/long-text.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
-import type { Registry, SharedKind } from '../registry/api.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
-import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretAt } from './export-form.ts'
+import { exportedBeside } from './beside/export-beside.ts'
+import {
+  EXPORT_SECRETS,
+  EXPORT_SETTINGS,
+  EXPORT_VERSION,
+  type ExportRegistry,
+  type Keep,
+  secretAt,
+} from './export-form.ts'
 import { exportHash, jsonParts } from './json-pieces.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { sealWithPassphrase } from './passphrase.ts'
-
-/** The registries that an export reads. */
-export type ExportRegistry = Pick<Registry, 'servers' | 'groups' | 'shares' | 'settings'>
 
 /** The kinds that are exported beside those of the registry. */
 export type ExportRecords = ReturnType<MovingKinds>
@@ -55,18 +59,16 @@ async function exportOf(
     ...{ owner: actor.name, createdAt: new Date().toISOString() },
     servers,
     groups: await exportedGroups(registry, actor),
-    ...(await exportedShares(registry, actor)),
     settings: await exportedSettings(registry, actor),
     ...(await exportedOwned(records, actor, keep)),
     hostedKeys: await exportedKeys(registry, actor, keep),
+    ...(await exportedBeside(registry, actor, keep)),
     ...(passphrase === undefined || Object.keys(secrets).length === 0
       ? {}
       : { secrets: { ...(await sealWithPassphrase(JSON.stringify(secrets), passphrase, EXPORT_SECRETS)) } }),
   }
   return { ...content, sha256: await exportHash(content) }
 }
-
-type Keep = (value: string, pointer: string) => string
 
 function byName<T extends { readonly name: string }>(items: readonly T[]): T[] {
   return items.toSorted((one, other) => (one.name < other.name ? -1 : 1))
@@ -109,24 +111,6 @@ async function exportedGroups({ groups }: ExportRegistry, actor: UserActor): Pro
     await nextTurn()
   }
   return Object.fromEntries(found)
-}
-
-/** The shares of servers and groups, for people who read the export. Users of another hub differ, so an import ignores them. */
-async function exportedShares({ servers, groups, shares }: ExportRegistry, actor: UserActor): Promise<JsonObject> {
-  const of = async (kind: SharedKind, things: readonly { readonly name: string }[]) => {
-    const found: [string, JsonValue][] = []
-    for (const { name } of byName(things)) {
-      const given = await shares.list(actor, kind, `${actor.name}~${name}`)
-      if (given.length > 0) found.push([name, given.map(({ subject, role }) => ({ subject, role }))])
-      await nextTurn()
-    }
-    return found.length === 0 ? {} : { [`${kind}s`]: Object.fromEntries(found) }
-  }
-  const all = {
-    ...(await of('server', await servers.list(actor, { scope: 'mine' }))),
-    ...(await of('group', await groups.list(actor, { scope: 'mine' }))),
-  }
-  return Object.keys(all).length === 0 ? {} : { shares: all }
 }
 
 async function exportedSettings({ settings }: ExportRegistry, { userId }: UserActor): Promise<JsonObject> {

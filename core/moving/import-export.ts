@@ -3,7 +3,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { ServerTemplates } from '../features/templates.ts'
+import type { OpenAttached } from '../registry/attached.ts'
 import { isPluginKind, type RecordKind } from '../registry/record-kinds.ts'
+import { besideItems } from './beside/read-beside.ts'
 import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretPlace } from './export-form.ts'
 import type { ImportContent, ImportItem, MissingValue } from './import-items.ts'
 import { exportHash } from './json-pieces.ts'
@@ -14,6 +16,13 @@ export function isExport(document: JsonValue): document is JsonObject {
   return isJsonObject(document) && document.format === 'patchbay-export'
 }
 
+/** What this hub has of the kinds of things in exports. */
+export interface ExportKinds {
+  readonly kinds: readonly RecordKind[]
+  readonly templates: ServerTemplates | undefined
+  readonly attached: Pick<OpenAttached, 'names'>
+}
+
 /**
  * Reads an export. Secrets come from `answers`, by their pointers, else from the file by its passphrase. Throws
  * `export_newer`, and `validation_failed` without the passphrase or with another one.
@@ -22,7 +31,7 @@ export async function readExport(
   document: JsonObject,
   answers: Readonly<Record<string, string>>,
   passphrase: string | undefined,
-  { kinds, templates }: { readonly kinds: readonly RecordKind[]; readonly templates: ServerTemplates | undefined },
+  { kinds, templates, attached }: ExportKinds,
 ): Promise<ImportContent> {
   const { version } = document
   if (typeof version !== 'number' || version > EXPORT_VERSION) {
@@ -47,8 +56,9 @@ export async function readExport(
         ),
       ),
       ...entriesOf(document.hostedKeys).flatMap(([name, value]) => keyItem(name, value, secrets)),
+      ...besideItems(document, { formerOwner, attached, filled: (value, missing) => filled(value, secrets, missing) }),
     ],
-    notCarried: [...ofOtherKinds(content, kinds), ...sharesIn(content)],
+    notCarried: ofOtherKinds(content, kinds),
     warnings: isWhole ? [] : ['The file was changed since it was exported'],
   }
 }
@@ -62,18 +72,6 @@ function ofOtherKinds(document: JsonObject, kinds: readonly RecordKind[]): Impor
     what: `records of the kind ${JSON.stringify(section.slice(0, 98))}`,
     instead: `Start the plugin ${JSON.stringify(section.split('.')[0]?.slice(0, 64))}, and import once more.`,
   }))
-}
-
-/** A user of the same name may be somebody else here: an import shares nothing. */
-function sharesIn({ shares }: JsonObject): ImportContent['notCarried'] {
-  if (!isJsonObject(shares)) return []
-  return [
-    {
-      pointer: '#/shares',
-      what: 'the shares of servers and groups',
-      instead: 'Share them again, with users of this hub; what is shared here stays so.',
-    },
-  ]
 }
 
 type Secrets = Readonly<Record<string, string>>

@@ -3,13 +3,13 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import type { NotCarried } from '../features/imports.ts'
 import { type RecordKind, type RecordKinds, sectionsOf } from '../registry/record-kinds.ts'
+import { besideEntry } from './beside/read-beside.ts'
 import { besideRecords, kindOfSection, readHubRecords } from './import-hub-records.ts'
 import type { ImportContent, ImportItem } from './import-items.ts'
+import type { ImportAdditions } from './import-sources.ts'
 
-/** Sections that are not carried, and what to do instead. */
+/** Sections that are not carried, and what to do instead; plugins add others. */
 const LEFT: Readonly<Record<string, readonly [what: string, instead: string]>> = {
-  oauthClients: ['OAuth clients', 'Clients use an access key, which the import carries.'],
-  oauthTokens: ['OAuth tokens', 'Sign in again, or use an access key.'],
   prompts: ['prompts of the hub', 'Offer them by an MCP server.'],
   resources: ['resources of the hub', 'Offer them by an MCP server.'],
   records: ['records of plugins', 'POST below /api/plugins/{plugin} makes them.'],
@@ -40,8 +40,8 @@ export function namedIn(document: JsonObject): number {
 }
 
 /** Reads everything in the settings file of a hub. Throws DuplicateEntry. */
-export function readHubDocument(document: JsonObject, kinds: RecordKinds): ImportContent {
-  const state = readSettings(document, sectionsOf(kinds.all()))
+export function readHubDocument(document: JsonObject, kinds: RecordKinds, additions: ImportAdditions): ImportContent {
+  const state = readSettings(document, { ...additions, sections: sectionsOf(kinds.all()) })
   const firstAdmin = state.file.users.find(({ role }) => role === 'admin')?.name
   const ownerOf = (owner: string | undefined) => {
     const named = owner ?? firstAdmin
@@ -57,10 +57,11 @@ export function readHubDocument(document: JsonObject, kinds: RecordKinds): Impor
     ...keys.items,
     ...readSecrets(document),
     ...records.items,
+    ...readBeside(state, ownerOf),
   ]
   return {
     ...{ source: 'hub', items, warnings: [...state.warnings, ...records.warnings] },
-    notCarried: [...keys.notCarried, ...records.notCarried, ...leftBehind(document, kinds.all())],
+    notCarried: [...keys.notCarried, ...records.notCarried, ...leftBehind(document, kinds.all(), additions)],
   }
 }
 
@@ -77,6 +78,18 @@ function readServers({ file, places }: SettingsState, ownerOf: OwnerOf): ImportI
     const pointer = pointerOf(places.servers[at] ?? [])
     return { kind: 'server', pointer, name, ...ownerOf(owner), body: { ...body, ...visibility }, references: 'plain' }
   })
+}
+
+/** Shares and settings of plugins: after all that they may name. */
+function readBeside({ file, places }: SettingsState, ownerOf: OwnerOf): ImportItem[] {
+  const entry = (of: 'server' | 'group', at: number) => ({ of, pointer: pointerOf(places[`${of}s`][at] ?? []) })
+  const users = file.users.map((user, at) => ({ ...user, of: 'user' as const, pointer: `#/users/${at}` }))
+  const servers = file.servers.map((one, at) => ({ ...one, ...entry('server', at), ...ownerOf(one.owner) }))
+  const groups = file.groups.map((one, at) => ({ ...one, ...entry('group', at), ...ownerOf(one.owner) }))
+  return [
+    ...[...users, ...servers].flatMap(one => besideEntry(one, one)),
+    ...groups.flatMap(one => besideEntry(one, { ...one, name: String(one.body.name ?? '') })),
+  ]
 }
 
 function readGroups(document: JsonObject, { file, places }: SettingsState, ownerOf: OwnerOf): ImportItem[] {
@@ -182,7 +195,16 @@ function readSecrets({ userConfigs }: JsonObject): ImportItem[] {
   })
 }
 
-function leftBehind(document: JsonObject, kinds: readonly RecordKind[]): NotCarried[] {
+function leftBehind(
+  document: JsonObject,
+  kinds: readonly RecordKind[],
+  { leftBehind: ofPlugins }: ImportAdditions,
+): NotCarried[] {
+  const left = (name: string): readonly [what: string, instead: string] | undefined => {
+    const theirs = Object.hasOwn(ofPlugins, name) ? ofPlugins[name] : undefined
+    if (theirs) return [theirs.what, theirs.instead]
+    return Object.hasOwn(LEFT, name) ? LEFT[name] : undefined
+  }
   const ofRecords = (name: string): readonly [what: string, instead: string] | undefined => {
     const fromHub = kindOfSection(kinds, name)?.fromHub
     return fromHub && [fromHub.what, fromHub.instead]
@@ -190,7 +212,7 @@ function leftBehind(document: JsonObject, kinds: readonly RecordKind[]): NotCarr
   const sections = Object.entries(document).flatMap(([name, value]): NotCarried[] => {
     const rest = besideRecords(kinds, name, value)
     if (CARRIED.has(name) || name === '$schema' || name === 'version' || isEmpty(rest)) return []
-    const [what, instead] = (Object.hasOwn(LEFT, name) ? LEFT[name] : undefined) ??
+    const [what, instead] = left(name) ??
       ofRecords(name) ?? [`"${name.slice(0, 64)}"`, 'Nothing here is known by this name.']
     return [{ pointer: pointerOf([name]), what, instead }]
   })

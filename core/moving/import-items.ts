@@ -1,6 +1,8 @@
 import type { JsonObject, JsonValue } from '../contract/json.ts'
 import type { Role } from '../contract/records.ts'
+import type { AttachedKind } from '../features/attached.ts'
 import type { NotCarried } from '../features/imports.ts'
+import type { NewShare, SharedKind, TeamSource } from '../registry/shares-api.ts'
 
 /** A value that a server needs and the document does not have. */
 export interface MissingValue {
@@ -65,13 +67,42 @@ export type ImportItem = Placed &
         readonly missing?: readonly MissingValue[]
         readonly place?: (pointer: string) => string
       }
+    | {
+        readonly kind: 'team'
+        readonly name: string
+        readonly members: readonly string[]
+        readonly source?: TeamSource
+      }
+    | {
+        readonly kind: 'shares'
+        /** The thing, as the document names it: one of its items. */
+        readonly of: SharedKind
+        readonly name: string
+        readonly owner?: string
+        readonly formerOwner?: string
+        readonly shares: readonly NewShare[]
+      }
+    | {
+        readonly kind: 'attached'
+        /** Name of the settings, such as `quota`. */
+        readonly attached: string
+        readonly of: AttachedKind
+        readonly name: string
+        readonly owner?: string
+        readonly formerOwner?: string
+        readonly value: JsonValue
+        readonly missing?: readonly MissingValue[]
+        readonly place?: (pointer: string) => string
+      }
     | { readonly kind: 'setting'; readonly name: string; readonly owner?: string; readonly value: string }
     | { readonly kind: 'secret'; readonly name: string; readonly owner?: string; readonly value: string }
   )
 
-/** Kind of an item in answers and in what an import keeps; of a record that of the record. */
-export function kindOf(item: Pick<ImportItem, 'kind'> & { readonly record?: string }): string {
-  return item.record ?? item.kind
+/** Kind of an item in answers and in what an import keeps; of a record that of the record, of settings their name. */
+export function kindOf(
+  item: Pick<ImportItem, 'kind'> & { readonly record?: string; readonly attached?: string },
+): string {
+  return item.record ?? item.attached ?? item.kind
 }
 
 /** The content of a document, in the order in which it is made. */
@@ -88,7 +119,8 @@ export interface ImportContent {
 export type ImportVerdict = 'new' | 'same' | 'replaced' | 'extended' | 'exists' | 'invalid' | 'skipped'
 
 /**
- * The user's choice for one item, by its pointer. `accept`: takes a key that is shorter than 32 characters, for 30 days.
+ * The user's choice for one item, by its pointer. `accept`: takes a key that is shorter than 32 characters, for 30 days, and shares,
+ * quotas and rules of a document that somebody else exported.
  * `replace`: replaces what the user has under the item's name.
  */
 export type ImportChoice = 'skip' | 'accept' | 'replace' | { readonly rename: string }

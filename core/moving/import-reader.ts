@@ -12,6 +12,7 @@ import { SERVER_JSON } from '../domain/server/body.ts'
 import { validationError } from '../domain/validation-error.ts'
 import type { NotCarried } from '../features/imports.ts'
 import type { ServerTemplates } from '../features/templates.ts'
+import type { OpenAttached } from '../registry/attached.ts'
 import type { RecordKinds } from '../registry/record-kinds.ts'
 import { isExport, readExport } from './import-export.ts'
 import { isHubDocument, namedIn, readHubDocument } from './import-hub.ts'
@@ -23,6 +24,7 @@ import { OneAtATime } from './one-at-a-time.ts'
 /** The functions that the reading of documents uses. */
 export interface ImportReaderDeps extends ImportSourceDeps {
   readonly kinds: RecordKinds
+  readonly attached: Pick<OpenAttached, 'names'>
   /** The form of servers' templates, while a plugin has it; without it they are not taken. */
   templates(): ServerTemplates | undefined
   /** Reads the settings of a client, a command line or a URL in a thread. Throws `validation_failed`. */
@@ -31,6 +33,8 @@ export interface ImportReaderDeps extends ImportSourceDeps {
 
 /** Most items, for administrators and for others, who may have far fewer servers. */
 const MOST_ITEMS = { admin: 2_000, user: 500 }
+/** Most shares and members of teams together: each is looked up. */
+const MOST_SHARES = { admin: 10_000, user: 2_000 }
 /** Limits of a document that came as JSON: it was in a body of 128 KiB at most, or was counted when it was parsed. */
 const DOCUMENT_JSON: JsonLimits = { ...SERVER_JSON, members: 70_000, characters: 16 * 1024 * 1024 }
 /** Most things not carried that are named one by one; a file can have ten thousand unknown fields. */
@@ -58,10 +62,13 @@ export class ImportReader {
       (value !== undefined && isExport(value)
         ? await this.#passphrases.run(() => readExport(value, answers, passphrase, this.#exportParts()))
         : undefined) ??
-      (value !== undefined && isHubDocument(value) ? hubContent(value, this.#deps.kinds) : undefined) ??
+      (value !== undefined && isHubDocument(value)
+        ? hubContent(value, this.#deps.kinds, this.#deps.additions)
+        : undefined) ??
       sourceContent(await readBySource(this.#deps, value ?? text, actor.userId)) ??
       clientContent((await this.#deps.readDocument(document, actor.userId)).entries, tooLong(document))
     refuseTooMany(content.items.length, actor)
+    refuseTooManyShares(content.items, actor)
     return { ...content, notCarried: firstNamed(content.notCarried) }
   }
 
@@ -75,7 +82,7 @@ export class ImportReader {
   }
 
   #exportParts() {
-    return { kinds: this.#deps.kinds.all(), templates: this.#deps.templates() }
+    return { kinds: this.#deps.kinds.all(), templates: this.#deps.templates(), attached: this.#deps.attached }
   }
 
   /** The servers of a document alone: what its program has beside them is named in their warnings. Throws as `read`. */
@@ -112,6 +119,15 @@ function guarded(document: JsonValue): JsonValue {
 function refuseTooMany(count: number, { role }: UserActor): void {
   const most = MOST_ITEMS[role]
   if (count > most) throw refused(`The document names ${count} things; at most ${most} are taken over at a time`)
+}
+
+function refuseTooManyShares(items: readonly ImportItem[], { role }: UserActor): void {
+  const most = MOST_SHARES[role]
+  let count = 0
+  for (const item of items)
+    count += item.kind === 'shares' ? item.shares.length : item.kind === 'team' ? item.members.length : 0
+  if (count > most)
+    throw refused(`The document names ${count} shares and members of teams; at most ${most} are taken over at a time`)
 }
 
 function firstNamed(notCarried: readonly NotCarried[]): readonly NotCarried[] {

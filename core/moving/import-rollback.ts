@@ -5,8 +5,12 @@ import { formatRef } from '../domain/names.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { TogetherParts } from '../registry/create.ts'
 import type { SettingLimit } from '../registry/owned/limits.ts'
-import type { MovingKinds } from '../registry/owned/moving.ts'
+import type { NewShare } from '../registry/shares-api.ts'
 import { pauses } from '../store/pauses.ts'
+import { undoAttached } from './beside/import-attached.ts'
+import { undoShares } from './beside/import-shares.ts'
+import { undoTeam } from './beside/import-teams.ts'
+import type { RollbackParts } from './beside/rollback-parts.ts'
 import type { ImportItem, MadeItem } from './import-items.ts'
 import { originalKey } from './import-scope.ts'
 
@@ -22,11 +26,6 @@ export interface Rollback {
   readonly gone: readonly Named[]
   /** The file in which the import switched servers off, as it was before. */
   readonly original?: { readonly format: string; readonly text: string }
-}
-
-/** The parts of the hub that a rollback uses. */
-export interface RollbackParts extends TogetherParts {
-  readonly records: ReturnType<MovingKinds>
 }
 
 /**
@@ -75,7 +74,7 @@ async function takeOneBack(
 ): Promise<'gone' | { readonly why: string } | undefined> {
   try {
     const before = await beforeOf(parts, actor, item)
-    const undo = Object.hasOwn(UNDO, item.kind) ? UNDO[item.kind as keyof typeof UNDO] : undoOwned
+    const undo = Object.hasOwn(UNDO, item.kind) ? UNDO[item.kind as keyof typeof UNDO] : undoOthers(parts, item)
     const outcome = await parts.attempt(() => undo(parts, actor, item, before))
     return outcome === 'changed' ? { why: 'it was changed since' } : outcome
   } catch (error) {
@@ -113,7 +112,10 @@ type Undo = (
   before: Before | undefined,
 ) => Promise<'changed' | 'gone' | undefined>
 
-const UNDO: Readonly<Record<Exclude<ImportItem['kind'], 'record'>, Undo>> = {
+const UNDO: Readonly<Record<Exclude<ImportItem['kind'], 'record' | 'attached'>, Undo>> = {
+  shares: (parts, actor, item, before) =>
+    undoShares(parts, actor, item, before && ((before.value ?? []) as unknown as readonly NewShare[])),
+  team: (parts, actor, item) => undoTeam(parts, actor, item),
   async group({ registry }, actor, { id, revision }, before) {
     const group = await registry.groups.byId(actor, id)
     if (group?.revision !== revision) return changedOr(group, before)
@@ -177,6 +179,12 @@ async function isKeyThere(
 ): Promise<boolean> {
   const owner = (await users.byId(item.owner))?.name
   return owner !== undefined && (await keys.list(actor, owner)).some(({ id }) => id === item.id)
+}
+
+/** Settings of plugins have names of their own, as records have kinds. */
+function undoOthers({ attached }: RollbackParts, { kind }: MadeItem): Undo {
+  if (!attached.names().includes(kind)) return undoOwned
+  return (parts, actor, item, before) => undoAttached(parts, actor, item, before?.value)
 }
 
 const undoOwned: Undo = async ({ records, registry }, actor, { kind, id, owner, revision }, before) => {

@@ -5,6 +5,7 @@ import { nameKey, quoteName } from '../domain/names.ts'
 import { visibleName } from '../domain/text/visible-text.ts'
 import type { UserRecord } from '../registry/api.ts'
 import { pauses } from '../store/pauses.ts'
+import { BesideRun } from './beside/beside-run.ts'
 import { adoptedUntil, usableHash } from './import-credentials.ts'
 import { importGroup } from './import-groups.ts'
 import { importIntoGroup } from './import-into-group.ts'
@@ -22,11 +23,13 @@ const ADMINS_ONLY = 'Only administrators import it, with a sign-in'
 /** Makes the items of one document, in one transaction. */
 export class ImportRun {
   readonly #scope: ImportScope
+  readonly #beside: BesideRun
   /** Users by the name that the document gives an owner; '' for no name. */
   readonly #owners = new Map<string, UserRecord | undefined>()
 
   constructor(scope: ImportScope) {
     this.#scope = scope
+    this.#beside = new BesideRun(scope)
   }
 
   async run({ items }: ImportContent, weak: WeakPasswords): Promise<ImportOutcome[]> {
@@ -50,18 +53,21 @@ export class ImportRun {
     const kind = kindOf(item)
     const name = this.#scope.nameOf(kind, item.name)
     const warnings = [...(item.warnings ?? [])]
-    const owner = item.kind === 'user' ? undefined : await this.#ownerOf(item.owner, warnings)
+    const isOfHub = item.kind === 'user' || item.kind === 'team'
+    const owner = isOfHub ? undefined : await this.#ownerOf(item.owner, warnings)
     const common = {
       kind,
       pointer,
       name: visibleName(name),
       ...(owner === undefined ? {} : { owner: owner.name }),
+      ...('of' in item ? { of: item.of } : {}),
       warnings,
     }
     if (this.#scope.options.choices[pointer] === 'skip') return { ...common, verdict: 'skipped' }
     this.#scope.missing = []
     try {
       const result = await this.#make(item, name, owner, warnings, weak)
+      this.#beside.note(item, result.verdict, name, owner)
       return { ...common, ...result, ...this.#missing() }
     } catch (error) {
       if (!(error instanceof HubError) || error.status >= 500) throw error
@@ -84,9 +90,11 @@ export class ImportRun {
     weak: WeakPasswords,
   ): Promise<ImportResult> {
     if (item.kind === 'user') return this.#user(item, name, warnings, weak.has(item.pointer))
+    if (item.kind === 'team') return this.#team(item, name, warnings)
     if (!owner) throw new HubError('user_not_found', 'The account behind this request does not exist any more')
     if (item.kind === 'server') return importServer(this.#scope, item, name, owner, warnings)
     if (item.kind === 'group') return importGroup(this.#scope, item, name, owner, warnings)
+    if (item.kind === 'shares' || item.kind === 'attached') return this.#beside.make(item, owner, warnings)
     if (item.kind === 'key') return this.#key(item, name, owner, warnings)
     if (item.kind === 'setting' || item.kind === 'secret') return this.#value(item, owner, warnings)
     return importOwned(this.#scope, item, name, owner, warnings)
@@ -126,6 +134,10 @@ export class ImportRun {
     const made = await parts.attempt(() => users.create(actor, { name, role, passwordHash, disabled }))
     makes.push({ kind: 'user', id: made.id, name, owner: made.id, revision: made.revision })
     return { verdict: 'new' }
+  }
+
+  async #team(item: Of<'team'>, name: string, warnings: string[]): Promise<ImportResult> {
+    return this.#scope.mayMakeAccounts ? this.#beside.team(item, name, warnings) : skipped(warnings)
   }
 
   async #key(item: Of<'key'>, name: string, owner: UserRecord, warnings: string[]): Promise<ImportResult> {

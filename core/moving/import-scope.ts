@@ -4,6 +4,7 @@ import type { UserActor } from '../contract/records.ts'
 import { nameKey } from '../domain/names.ts'
 import type { Transports } from '../domain/server/transports.ts'
 import type { UserRecord } from '../registry/api.ts'
+import type { OpenAttached } from '../registry/attached.ts'
 import type { TogetherParts } from '../registry/create.ts'
 import type { MovingKinds, MovingRecords } from '../registry/owned/moving.ts'
 import {
@@ -40,10 +41,12 @@ export interface ImportOutcome {
   readonly kind: string
   readonly pointer: string
   readonly name: string
+  /** Kind of the thing that has these shares or settings. */
+  readonly of?: string
   /** A user's name. */
   readonly owner?: string
   readonly verdict: ImportVerdict
-  /** A server's body, its secrets masked; of the group that the servers join, the members that it gets. */
+  /** A server's body, settings of plugins, their secrets masked; the shares that are given; of the group that the servers join, its new members. */
   readonly body?: JsonObject
   readonly missing?: readonly MissingValue[]
   readonly warnings: readonly string[]
@@ -64,6 +67,7 @@ export class ImportScope {
   readonly actor: UserActor
   readonly options: ImportOptions
   readonly transports: Transports
+  readonly attached: OpenAttached
   readonly #records: ReadonlyMap<string, MovingRecords>
   /** The values that the present item lacks. */
   missing: readonly MissingValue[] = []
@@ -78,7 +82,7 @@ export class ImportScope {
     id: string,
     parts: TogetherParts,
     records: ReturnType<MovingKinds>,
-    who: { readonly actor: UserActor; readonly options: ImportOptions; readonly transports: Transports },
+    who: Pick<ImportScope, 'actor' | 'options' | 'transports' | 'attached'>,
   ) {
     this.#id = id
     this.parts = parts
@@ -86,6 +90,7 @@ export class ImportScope {
     this.actor = who.actor
     this.options = who.options
     this.transports = who.transports
+    this.attached = who.attached
   }
 
   get isAdmin(): boolean {

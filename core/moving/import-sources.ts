@@ -1,15 +1,25 @@
 import { type ImportedEntry, namedAs, refused } from '../config/import/entry.ts'
 import { OTHER_CHARACTERS, type TextFormat, type TextValue } from '../config/import-text.ts'
+import type { FileAdditions } from '../config/shape/additions.ts'
+import type { EntryFields } from '../config/shape/entry-fields.ts'
 import { leftWithClient, readEntry } from '../config/shape/right-form.ts'
 import { HubError } from '../contract/errors.ts'
 import type { JsonValue } from '../contract/json.ts'
 import { guardJson } from '../domain/json/json-guard.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
-import type { ImportedFile, ImportSource, NotCarried } from '../features/imports.ts'
+import type { ImportedFile, ImportSource, LeftBehind, NotCarried } from '../features/imports.ts'
+
+/** What plugins add to what is imported. */
+export interface ImportAdditions extends Omit<FileAdditions, 'sections'> {
+  /** Sections of other hubs' settings files that stay behind, by name. */
+  readonly leftBehind: Readonly<Record<string, LeftBehind>>
+}
 
 /** The functions that the reading of programs' own files uses. */
 export interface ImportSourceDeps {
+  /** What plugins add to settings files of hubs, and to entries of other programs. */
+  readonly additions: ImportAdditions
   /** By the program's name. */
   sources(): ReadonlyMap<string, ImportSource>
   /** Parses a text, a long one in a thread. */
@@ -55,7 +65,7 @@ async function readBy(
   const value = typeof document === 'string' ? await parsed(deps, document, reader, sender) : document
   const file = await reader.read(value)
   await nextTurn()
-  return contentOf(file)
+  return contentOf(file, deps.additions.fields)
 }
 
 async function parsed(
@@ -71,7 +81,7 @@ async function parsed(
   return read.value
 }
 
-function contentOf({ servers, notCarried }: ImportedFile): Omit<SourceContent, 'source'> {
+function contentOf({ servers, notCarried }: ImportedFile, fields: EntryFields): Omit<SourceContent, 'source'> {
   // A format of its own may nest deeper than JSON that came as JSON.
   guardJson(
     servers.map(({ body }) => body),
@@ -81,7 +91,7 @@ function contentOf({ servers, notCarried }: ImportedFile): Omit<SourceContent, '
     const as = namedAs(written)
     if (problem !== undefined) return { ...as, body: { name: as.name }, problem: { message: problem, pointer } }
     // Sources may use the names of other programs for fields, as their files do.
-    const read = readEntry(as.name, body, pointer)
+    const read = readEntry(as.name, body, pointer, fields)
     const renamed =
       as.writtenName === undefined ? [] : [`its name "${as.writtenName}" cannot be one here: it becomes "${as.name}"`]
     const warnings = [...renamed, ...read.warnings, ...leftWithClient(body)]

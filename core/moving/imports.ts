@@ -10,6 +10,7 @@ import { rowsOf } from '../plans/apart/copied-rows.ts'
 import type { PlanMark, Planned } from '../plans/planned.ts'
 import type { Plans } from '../plans/plans.ts'
 import type { Registry } from '../registry/api.ts'
+import type { OpenAttached } from '../registry/attached.ts'
 import type { TogetherParts } from '../registry/create.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
 import { withinStoredBytes } from '../registry/stored-bytes.ts'
@@ -31,6 +32,7 @@ export interface ImportDeps extends ImportReaderDeps, OriginalsDeps {
   readonly passwords: Pick<Passwords, 'verify'>
   readonly transports: Transports
   readonly records: MovingKinds
+  readonly attached: OpenAttached
   readonly settings: Pick<Registry['settings'], 'openUserSecret'>
 }
 
@@ -136,7 +138,11 @@ export class Imports implements ImportService {
       return rowsOf(thingsOfMade(items, before, actor))
     }
     return this.#deps.plans.change(actor, WHAT, rows, async parts => {
-      const result = await takeBack({ ...parts, records: this.#deps.records(parts) }, actor, items)
+      const result = await takeBack(
+        { ...parts, records: this.#deps.records(parts), attached: this.#deps.attached },
+        actor,
+        items,
+      )
       const original = await takeOriginal(parts, actor, id)
       await write(parts.store, trx => trx.deleteFrom('import_run').where('id', '=', id).execute())
       return { ...result, ...original }
@@ -177,10 +183,10 @@ export class Imports implements ImportService {
   }
 
   async #attempt(parts: TogetherParts, { actor, inputs, read: { content, weak } }: Attempted) {
-    const { records, transports } = this.#deps
+    const { records, transports, attached } = this.#deps
     const { document, options } = inputs
     const id = randomUUID()
-    const scope = new ImportScope(id, parts, records(parts), { actor, options, transports })
+    const scope = new ImportScope(id, parts, records(parts), { actor, options, transports, attached })
     const items = await new ImportRun(scope).run(content, weak)
     const { source, notCarried, warnings } = content
     // A text that cannot be changed is found before anything is made.
@@ -227,7 +233,9 @@ function* deciding(
   // The group that the servers join is no item of the document.
   yield outcomes.slice(items.length).map(({ name, owner, verdict, body }) => ({ name, owner, verdict, body })) as never
   for (const [at, item] of items.entries()) {
-    const { name, owner, verdict } = outcomes[at] as ImportOutcome
-    yield { item, name, owner, verdict } as unknown as JsonValue
+    const { name, owner, verdict, body } = outcomes[at] as ImportOutcome
+    // Who a share is for is known here alone.
+    const given = item.kind === 'shares' || item.kind === 'team' ? { body } : {}
+    yield { item, name, owner, verdict, ...given } as unknown as JsonValue
   }
 }

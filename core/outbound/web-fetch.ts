@@ -3,7 +3,7 @@ import type { GuardedFetch } from '../contract/fetch.ts'
 /** Limits of one request: 10 s for the head and between two parts of the body, 256 KiB. */
 const LIMITS = { headTimeoutMs: 10_000, idleTimeoutMs: 10_000, maxBytes: 256 * 1024 } as const
 
-/** A request as libraries for OAuth make it. */
+/** A request as libraries make it that take a function `fetch`. */
 export interface WebRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>

@@ -1,11 +1,27 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.ts'
+import type { PluginDefinition } from '../contract/plugin.ts'
 import { visibleSchema, visibleValue } from '../domain/json/visible-json.ts'
 import { hasHidden, visibleName } from '../domain/text/visible-text.ts'
+import { requireDeclared } from './services/definition.ts'
 
 /** Members of contributions that people read. */
 const TEXTS = ['label', 'note'] as const
 /** The member that holds a JSON Schema, of which people read titles and descriptions. */
 const SCHEMA = 'configSchema'
+
+interface Defined {
+  /** Of a bundled plugin. */
+  readonly definition: PluginDefinition<unknown> | undefined
+}
+
+/**
+ * Throws an Error for a contribution that the definition must name, and does not. Shows hidden characters in the texts of plugins
+ * that are not bundled.
+ */
+export function checkContribution({ definition }: Defined, point: string, id: string, contribution: object): void {
+  if (!definition) showTexts(point, id, contribution)
+  requireDeclared(definition, point, id)
+}
 
 /**
  * Shows hidden characters in the texts of a contribution, in place. Throws an Error where they cannot be shown: in the id,

@@ -2,6 +2,7 @@ import type { JsonObject } from '../contract/json.ts'
 import type { PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import type { OpenTransports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
+import type { OpenAttached } from '../registry/attached.ts'
 import type { CustomMetrics } from '../telemetry/custom-metrics.ts'
 import type { OutboundRules } from './isolate-protocol.ts'
 import type { PluginEntry } from './resolve.ts'
@@ -17,6 +18,8 @@ export interface PluginHostOptions {
   readonly registry: RegistryView
   /** Kept equal to the contributions to the point `transport`. */
   readonly transports: Pick<OpenTransports, 'add' | 'remove' | 'programs' | 'serverFields'>
+  /** Kept equal to the contributions to the point `attachedSettings`; absent: there are none. */
+  readonly attached?: OpenAttached
   readonly bus: EventBus
   readonly log: (plugin: string) => PluginLogger
   /** Counts the metrics of plugins. */

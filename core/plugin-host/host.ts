@@ -7,7 +7,7 @@ import * as logKit from '../log-kit/mod.ts'
 import * as pluginKit from '../plugin-kit/mod.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { checkPluginConfig } from './config-check.ts'
-import { showTexts } from './contribution-texts.ts'
+import { checkContribution } from './contribution-texts.ts'
 import type { PluginChange, PluginHostOptions } from './host-options.ts'
 import { infoOf, type PluginInfo, shapeOf } from './info.ts'
 import { MiddlewareCounter } from './middleware-counts.ts'
@@ -52,7 +52,7 @@ export class PluginHost {
     const configured = new Map(options.entries.map(entry => [entry.use, entry]))
     const entryOf = (name: string): PluginEntry => configured.get(name) ?? { use: name }
     const bundled = inOrder(options.bundled).map(definition => newSlot(entryOf(definition.name), definition))
-    declareToServers(options.transports, options.bundled)
+    declareToServers(options)
     const names = new Set(options.bundled.map(definition => definition.name))
     this.#slots = [
       ...bundled,
@@ -280,10 +280,10 @@ export class PluginHost {
     contribution: ExtensionPoints[keyof ExtensionPoints],
   ): void {
     if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can contribute no more`)
-    if (!slot.definition) showTexts(point, id, contribution)
+    checkContribution(slot, point, id, contribution)
     const key = keyOf(slot, point, id)
     this.#points.requireFree(point, key, id)
-    openToServers(this.#options.transports, slot.name, point, id, contribution)
+    openToServers(this.#options, slot.name, point, id, contribution)
     if (point === 'page' || point === 'builtPage') holdPage(slot, point, id, contribution)
     if (point === 'mcpMiddleware') this.middlewares.hold(contribution as McpMiddleware, slot, key)
     this.#points.add(point, key, point === 'transport' && !slot.definition ? this.#marked(contribution) : contribution)
@@ -308,7 +308,7 @@ export class PluginHost {
     slot.state = state
     for (const [point, id] of slot.held.splice(0)) {
       const contribution = this.#points.remove(point, id)
-      closeToServers(this.#options.transports, point, id, contribution)
+      closeToServers(this.#options, point, id, contribution)
     }
     const late = Promise.withResolvers<void>()
     const limit = setTimeout(late.resolve, STOP_LIMIT_MS)

@@ -32,7 +32,10 @@ const HUB_POINTS = {
   serverTemplates: true,
   programSource: true,
   serverFields: true,
+  attachedSettings: true,
   limitUse: true,
+  healthCheck: true,
+  metric: true,
 } satisfies Partial<Record<keyof ExtensionPoints, true>>
 
 /** Everything that plugins contribute, by point. Contributions to a point whose owner does not run wait until it does. */

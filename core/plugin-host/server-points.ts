@@ -1,22 +1,30 @@
 import type { ExtensionPoints, TransportContribution } from '../contract/points.ts'
+import type { AttachedSettings } from '../features/attached.ts'
 import type { ProgramSource } from '../features/programs.ts'
 import type { ServerFieldsInUse } from '../features/server-fields.ts'
 import type { PluginHostOptions } from './host-options.ts'
+import { ownTables } from './tables/own-tables.ts'
 
 type Contribution = ExtensionPoints[keyof ExtensionPoints] | undefined
-type Transports = PluginHostOptions['transports']
+type Options = Pick<PluginHostOptions, 'transports' | 'attached'>
 
-/** Has the members of servers that bundled plugins define, whether they run or not. */
-export function declareToServers({ programs, serverFields }: Transports, bundled: PluginHostOptions['bundled']): void {
+/** Has the members of servers and of other things that bundled plugins define, whether they run or not. */
+export function declareToServers({
+  transports,
+  attached,
+  bundled,
+}: Options & Pick<PluginHostOptions, 'bundled'>): void {
+  const { programs, serverFields } = transports
   for (const definition of bundled) {
     programs.declare(definition.name, definition.programs ?? {})
     serverFields.declare(definition.name, definition.serverFields ?? {})
+    attached?.declare(definition.name, definition.attachedSettings ?? {})
   }
 }
 
-/** Opens transports, programs and fields to servers. Throws Error for a contribution that is not valid. */
+/** Opens transports, programs and fields to servers, and settings beside things. Throws Error for a contribution that is not valid. */
 export function openToServers(
-  transports: Transports,
+  { transports, attached }: Options,
   plugin: string,
   point: string,
   id: string,
@@ -25,11 +33,19 @@ export function openToServers(
   if (point === 'transport') transports.add(contribution as TransportContribution)
   if (point === 'programSource') transports.programs.add(plugin, id, contribution as ProgramSource)
   if (point === 'serverFields') transports.serverFields.add(plugin, id, contribution as ServerFieldsInUse)
+  if (point === 'attachedSettings')
+    attached?.add(plugin, id, contribution as AttachedSettings, store => ownTables(plugin, store))
 }
 
 /** Takes them away again. */
-export function closeToServers(transports: Transports, point: string, id: string, contribution: Contribution): void {
+export function closeToServers(
+  { transports, attached }: Options,
+  point: string,
+  id: string,
+  contribution: Contribution,
+): void {
   if (point === 'transport') transports.remove((contribution as TransportContribution).transport)
   if (point === 'programSource') transports.programs.remove(id)
   if (point === 'serverFields') transports.serverFields.remove(id)
+  if (point === 'attachedSettings') attached?.remove(id)
 }

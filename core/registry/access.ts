@@ -45,19 +45,27 @@ export function chooseRow<Row extends OwnedRow>(
   const row = findRow(kind, candidates, actor, ref, shares)
   const role = row && roleFor(actor, owned(row), shares)
   if (!row || role === undefined) throw notFound(kind, ref)
-  if (!includesRole(role, right)) throw notOwner(kind, ref, row, role)
+  if (!includesRole(role, right)) throw notOwner(kind, ref, row, role, right)
   return row
 }
 
-/** The error for a right that the actor's role does not include; undefined: as if the record were missing. */
-export function notOwner(kind: Kind, ref: string, row: OwnerColumns, role: ThingRole | undefined): HubError {
+/**
+ * The error for a right that the actor's role does not include; undefined: as if the record were missing. `right`: the least role
+ * that has it.
+ */
+export function notOwner(
+  kind: Kind,
+  ref: string,
+  row: OwnerColumns,
+  role: ThingRole | undefined,
+  right: Right = 'owner',
+): HubError {
   if (role === undefined) return notFound(kind, ref)
-  const mayChange = role === 'change' ? 'do this' : 'change it'
-  return new HubError(
-    'not_owner',
-    `The ${kind} ${quoteName(ref)} is ${ownerName(row)}’s; only its owner may ${mayChange}`,
-    { data: { role } },
-  )
+  const needed =
+    right === 'owner' ? 'only its owner may do this' : `you have the role "${role}", and this needs "${right}"`
+  return new HubError('not_owner', `The ${kind} ${quoteName(ref)} is ${ownerName(row)}’s; ${needed}`, {
+    data: { role },
+  })
 }
 
 /**

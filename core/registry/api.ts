@@ -279,18 +279,28 @@ export interface AuditRegistry {
   flush(): Promise<void>
 }
 
+/** Members of an entry of the settings file beside the body of its thing. */
+export interface BesideBody {
+  /** `[{subject, role}]`. */
+  readonly shares?: JsonValue
+  /** Settings of plugins, by name. */
+  readonly attached?: JsonObject
+}
+
 /** The content of the settings file, mirrored into the store with `origin: file`. */
 export interface FileState {
-  readonly users: readonly { readonly name: string; readonly passwordHash?: string; readonly role: Role }[]
+  readonly users: readonly (Pick<BesideBody, 'attached'> & {
+    readonly name: string
+    readonly passwordHash?: string
+    readonly role: Role
+  })[]
   /** `owner` absent: user row 1. */
-  readonly servers: readonly {
+  readonly servers: readonly (BesideBody & {
     readonly owner?: string
     readonly name: string
     readonly body: JsonObject
-    /** `[{subject, role}]`. */
-    readonly shares?: JsonValue
-  }[]
-  readonly groups: readonly { readonly owner?: string; readonly body: JsonObject; readonly shares?: JsonValue }[]
+  })[]
+  readonly groups: readonly (BesideBody & { readonly owner?: string; readonly body: JsonObject })[]
 }
 
 /** Mirrors the settings file into the store. */

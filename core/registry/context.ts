@@ -6,6 +6,7 @@ import type { Transports } from '../domain/server/transports.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Sealer } from '../secrets/seal.ts'
 import type { Store } from '../store/open.ts'
+import type { OpenAttached } from './attached.ts'
 import type { RecordKinds } from './record-kinds.ts'
 import type { ShareMap } from './share-map.ts'
 
@@ -28,6 +29,8 @@ export interface RegistryDeps {
   readonly sealer: Sealer
   /** All shares and members of teams, in memory. */
   readonly shares: ShareMap
+  /** Settings of plugins beside things. */
+  readonly attached: OpenAttached
   /** Kinds of records that users own beside servers, groups and keys. */
   readonly kinds: RecordKinds
   /** The policy for commands and the sandbox level of this machine; read at each save. */

@@ -1,5 +1,6 @@
 import type { Together } from '../store/transact.ts'
 import type { FileMirror, Registry } from './api.ts'
+import { OpenAttached } from './attached.ts'
 import { Audit } from './audit.ts'
 import type { RegistryDeps } from './context.ts'
 import { Groups } from './groups/groups.ts'
@@ -16,6 +17,8 @@ import { Teams } from './shares/teams.ts'
 export interface OpenRegistry {
   readonly registry: Registry
   readonly mirror: FileMirror
+  /** Settings of plugins beside servers, groups, users and keys. */
+  readonly attached: OpenAttached
   /** Loads all shares and teams into memory. Must be called before any right is checked. */
   load(): Promise<void>
   /** Runs the registry within a transaction and emits its events after the commit. What the settings file holds cannot be changed, and selectors are not checked. */
@@ -25,13 +28,13 @@ export interface OpenRegistry {
 }
 
 /** The registry within one transaction; the audit is written on its own. */
-export interface TogetherParts extends Pick<Together, 'store' | 'attempt'> {
-  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'settings' | 'shares'>
+export interface TogetherParts extends Together {
+  readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'settings' | 'shares' | 'teams'>
 }
 
 /** Builds the registry on an open store. Reads and writes nothing by itself. */
-export function createRegistry(given: Omit<RegistryDeps, 'shares'>): OpenRegistry {
-  const deps: RegistryDeps = { ...given, shares: new ShareMap() }
+export function createRegistry(given: Omit<RegistryDeps, 'shares' | 'attached'>): OpenRegistry {
+  const deps: RegistryDeps = { ...given, shares: new ShareMap(), attached: new OpenAttached() }
   const keys = new Keys(deps)
   const audit = new Audit(deps)
   return {
@@ -46,15 +49,18 @@ export function createRegistry(given: Omit<RegistryDeps, 'shares'>): OpenRegistr
       audit,
     },
     mirror: createMirror(deps),
+    attached: deps.attached,
     load: () => deps.shares.load(deps.store),
-    within: ({ store, attempt }) => {
+    within: together => {
+      const { store } = together
       const { fileWriter: _, checkGroup: __, ...others } = deps
       const joined = { ...others, store }
       const registry = {
         ...{ servers: new Servers(joined), groups: new Groups(joined), users: new Users(joined) },
         ...{ keys: new Keys(joined), settings: new Settings(joined), shares: new Shares(joined) },
+        teams: new Teams(joined),
       }
-      return { store, attempt, registry }
+      return { ...together, registry }
     },
     async close() {
       await Promise.all([keys.close(), audit.close()])

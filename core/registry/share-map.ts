@@ -91,6 +91,11 @@ export class ShareMap implements SharedRoles {
     if (teams?.size === 0) this.#teams.delete(userId)
   }
 
+  /** Ids of the teams of a user. */
+  teamsOf(userId: string): readonly string[] {
+    return [...(this.#teams.get(userId) ?? [])]
+  }
+
   isMember(teamId: string, userId: string): boolean {
     return this.#teams.get(userId)?.has(teamId) === true
   }

@@ -90,6 +90,10 @@ export interface ShareRegistry {
   replace(actor: UserActor, kind: SharedKind, ref: string, shares: readonly NewShare[]): Promise<SharesChange>
   /** Gives one share, or changes its role. Throws as `replace` does, but `user_not_found` or `team_not_found` for the subject. */
   put(actor: UserActor, kind: SharedKind, ref: string, share: NewShare): Promise<SharesChange>
+  /** Gives these shares; a subject that has one already keeps it. Throws as `replace` does. */
+  give(actor: UserActor, kind: SharedKind, ref: string, shares: readonly NewShare[]): Promise<SharesChange>
+  /** A subject as it is written here. Throws `user_not_found`, `team_not_found`, `share_not_found`. */
+  subject(text: string): Promise<string>
   /**
    * Removes one share: the owner any, everybody the one with itself. Throws `share_not_found`.
    */
@@ -149,6 +153,12 @@ export interface TeamRegistry {
    */
   update(actor: Actor, name: string, change: TeamChange): Promise<TeamRecord>
   remove(actor: Actor, name: string): Promise<void>
+  /** The team of a name, letter case ignored. */
+  named(name: string): Promise<Pick<TeamRecord, 'id' | 'name'> | undefined>
+  /** Ids of the members whose accounts are enabled, by their names. */
+  membersOf(teamId: string): Promise<readonly string[]>
+  /** Ids of the teams of a user. Synchronous; from memory. */
+  of(userId: string): readonly string[]
   /**
    * Makes the user a member of exactly those teams of the provider whose group is one of these. Other teams stay as they are.
    * Reads and writes nothing where that holds already.

@@ -62,33 +62,48 @@ export interface Together {
   readonly store: Store
   /** Rolls back the writes of `part` when it throws, and throws the same error; the transaction continues. */
   attempt<T>(part: () => Promise<T>): Promise<T>
+  /**
+   * Registers work on tables that a copy does not have: it runs within the final transaction, after everything else, and may run
+   * several times. It is dropped with the part that registered it, and by a plan.
+   */
+  later(work: LateWork): void
 }
+
+/** Work within the final transaction. */
+export type LateWork = (store: Store) => Promise<void>
 
 /**
  * Splits one open transaction into parts. `effects` returns the functions that the parts registered for after the commit, in
- * order; the caller runs them.
+ * order; the caller runs them. `late` returns the work for the final transaction.
  */
 export function togetherIn(
   store: Store,
   trx: Writer,
-): { readonly together: Together; readonly effects: () => readonly (() => void)[] } {
+): {
+  readonly together: Together
+  readonly effects: () => readonly (() => void)[]
+  readonly late: () => readonly LateWork[]
+} {
   let effects: (() => void)[] = []
+  let late: LateWork[] = []
   const joined: JoinedTransaction = { trx, after: effect => void effects.push(effect) }
   const together: Together = {
     store: { ...store, joined },
+    later: work => void late.push(work),
     async attempt(part) {
-      const before = effects.length
+      const before = { effects: effects.length, late: late.length }
       await sql`savepoint part`.execute(trx)
       try {
         const value = await part()
         await sql`release savepoint part`.execute(trx)
         return value
       } catch (error) {
-        effects = effects.slice(0, before)
+        effects = effects.slice(0, before.effects)
+        late = late.slice(0, before.late)
         await sql`rollback to savepoint part`.execute(trx)
         throw error
       }
     },
   }
-  return { together, effects: () => effects }
+  return { together, effects: () => effects, late: () => late }
 }

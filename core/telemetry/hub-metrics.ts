@@ -49,10 +49,8 @@ export interface HubNow {
   readonly spans: SpanCounts
   /** Programs that run, by server. */
   readonly children: readonly ServerUsage[]
-  /** Bytes of stored records and numbers, by kind of content. */
-  readonly storedBytes: Readonly<Record<string, number>>
-  /** Records that are logged and not stored yet. */
-  readonly recordsBehind: number
+  /** Metrics of plugins. */
+  readonly ofPlugins: readonly MetricFamily[]
   /** Names of users by id. */
   readonly owners: ReadonlyMap<string, string>
 }
@@ -202,11 +200,7 @@ export class HubMetrics {
     )
     yield* customFamilies(now.custom, owner)
     yield* sinkFamilies(sinks)
-    const files = Object.entries(now.storedBytes).map(([kind, value]) => ({ labels: { kind }, value }))
-    yield gauge('history_bytes', 'Size of the history files in bytes', files)
-    yield gauge('history_behind_records', 'Log records that are not stored in the history yet', [
-      single(now.recordsBehind),
-    ])
+    yield* now.ofPlugins
     yield counter(
       'alert_deliveries_total',
       'Attempts to send alert messages, by type of channel',

@@ -3,6 +3,11 @@ import type { LogLevel } from '../features/log-records.ts'
 /** A level as it is configured: the least severe one that is logged. */
 export type LevelName = Lowercase<LogLevel>
 
+/** Names of the hub's components in records, whose levels can be set. */
+export const COMPONENTS: readonly string[] = [
+  ...['hub', 'http', 'mcp', 'connections', 'registry', 'plugins', 'alerts', 'assistant'],
+]
+
 /** Severity by level; a record is logged if it is at least as severe as the configured level. */
 export const SEVERITY: Readonly<Record<LogLevel, number>> = { ERROR: 50, WARN: 40, INFO: 30, DEBUG: 20, TRACE: 10 }
 

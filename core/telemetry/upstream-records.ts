@@ -10,6 +10,7 @@ interface Speaker {
   readonly id: string
   readonly ownerId: string
   readonly name: string
+  readonly tags?: readonly string[]
 }
 
 /** Logs what upstream servers say, as records of the server, each within its allowance. */
@@ -40,9 +41,15 @@ export class UpstreamRecords {
     fields: Readonly<Record<string, string>>,
   ): void {
     if (!this.#allowance.take(server)) return
-    let filtered = message
+    // Of the fields, only the logger is a text of the server.
+    const logger = fields.logger === undefined ? {} : { logger: this.#filtered(server, fields.logger) }
+    this.#log[level](this.#filtered(server, message), { ...of(server), ...fields, ...logger })
+  }
+
+  #filtered(server: Speaker, text: string): string {
+    let filtered = text
     for (const filter of this.#filters().values()) filtered = filter.logged?.(server, filtered) ?? filtered
-    this.#log[level](filtered, { ...of(server), ...fields })
+    return filtered
   }
 
   /** Reports `count` malformed messages of the server; `detail` describes the last one. At most one WARN a second is written. */

@@ -1,7 +1,8 @@
 import { type FieldError, HubError, type JsonObject, type JsonValue } from 'patchbay/contract'
-import type { NotificationChannel } from 'patchbay/features'
+import type { ChannelTarget, NotificationChannel } from 'patchbay/features'
 import { parseUrl } from 'patchbay/transport-kit'
 import { type ChatConfig, TEMPLATES, templateFor } from './templates.ts'
+import { alertText, type ChatText, noticeText } from './text.ts'
 
 const FIELDS = ['webhook', 'channel', 'secret', 'template']
 const LONGEST_TEXT = 8_192
@@ -49,22 +50,25 @@ export const chatChannel: NotificationChannel = {
   // The lowest limit of the services.
   maxPerMinute: 20,
   check: checkConfig,
-  async send(message, { config, fetch }, signal) {
-    const chat = config as unknown as ChatConfig
-    const form = templateFor(chat)
-    const { url, body } = form.request(message, chat, Date.now())
-    const headers = { 'content-type': 'application/json' }
-    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body), signal, maxBytes: 65_536 })
-    const answer = parsed(await response.text())
-    const problem = form.problem(response.status, answer)
-    if (problem === undefined) return String(response.status)
-    const retryAfterMs = form.retryAfterMs?.(answer)
-    const data = {
-      ...(PERMANENT.includes(response.status) ? { permanent: true } : {}),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    }
-    throw new HubError('delivery_failed', `The service answered ${problem}`, { data })
-  },
+  send: (message, to, signal) => post(alertText(message), to, signal),
+  notify: (message, to, signal) => post(noticeText(message), to, signal),
+}
+
+async function post(text: ChatText, { config, fetch }: ChannelTarget, signal: AbortSignal): Promise<string> {
+  const chat = config as unknown as ChatConfig
+  const form = templateFor(chat)
+  const { url, body } = form.request(text, chat, Date.now())
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body), signal, maxBytes: 65_536 })
+  const answer = parsed(await response.text())
+  const problem = form.problem(response.status, answer)
+  if (problem === undefined) return String(response.status)
+  const retryAfterMs = form.retryAfterMs?.(answer)
+  const data = {
+    ...(PERMANENT.includes(response.status) ? { permanent: true } : {}),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  }
+  throw new HubError('delivery_failed', `The service answered ${problem}`, { data })
 }
 
 function parsed(text: string): JsonValue | undefined {

@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
-import type { AlertMessage } from 'patchbay/features'
 import { discordText, feishuText, markdownText, slackText, tagless, telegramText } from './escape.ts'
-import { cutBytes, cutCharacters, linesOf, titleOf } from './text.ts'
+import { type ChatText, cutBytes, cutCharacters } from './text.ts'
 
 /** Configuration of a channel. */
 export interface ChatConfig {
@@ -17,20 +16,22 @@ export interface ChatForm {
   readonly host: RegExp
   readonly needsChannel?: true
   /** In UTC milliseconds; some services sign it. */
-  request(message: AlertMessage, config: ChatConfig, nowMs: number): { readonly url: string; readonly body: JsonObject }
+  request(text: ChatText, config: ChatConfig, nowMs: number): { readonly url: string; readonly body: JsonObject }
   /** Undefined when the message was accepted; otherwise the service's error. */
   problem(status: number, answer: JsonValue | undefined): string | undefined
   /** Time that the service asks to wait, in milliseconds. */
   retryAfterMs?(answer: JsonValue | undefined): number | undefined
 }
 
-const COLOURS = { critical: 0xd0_2b_20, warning: 0xe0_a0_00, resolved: 0x2e_a0_43 } as const
+const COLOURS = { critical: 0xd0_2b_20, warning: 0xe0_a0_00, resolved: 0x2e_a0_43, notice: 0x3b_6f_d6 } as const
+/** Slack’s own names of colours. */
+const SLACK_COLOURS = { critical: 'danger', warning: 'warning', resolved: 'good', notice: '#3b6fd6' } as const
 
 /** The services by the name of their form. */
 export const TEMPLATES: Readonly<Record<string, ChatForm>> = {
   slack: {
     host: /(?:^|\.)slack\.com$/,
-    request: (message, { webhook, channel }) => ({ url: webhook, body: slackBody(message, channel) }),
+    request: (text, { webhook, channel }) => ({ url: webhook, body: slackBody(text, channel) }),
     problem: (status, answer) => (status === 200 ? undefined : `${status} ${said(answer)}`),
   },
   feishu: {
@@ -39,7 +40,7 @@ export const TEMPLATES: Readonly<Record<string, ChatForm>> = {
       const timestamp = String(Math.floor(nowMs / 1_000))
       // The service signs the empty text with a key made of the secret.
       const sign = secret && createHmac('sha256', `${timestamp}\n${secret}`).update('').digest('base64')
-      const text = cutBytes(feishuText(plainText(message)), 18_000)
+      const text = cutBytes(plainText(message, feishuText), 18_000)
       const body: JsonObject = { msg_type: 'text', content: { text } }
       return { url: webhook, body: sign ? { timestamp, sign, ...body } : body }
     },
@@ -54,7 +55,7 @@ export const TEMPLATES: Readonly<Record<string, ChatForm>> = {
         url.searchParams.set('sign', createHmac('sha256', secret).update(`${nowMs}\n${secret}`).digest('base64'))
       }
       const markdown = {
-        title: cutBytes(tagless(titleOf(message)), 200),
+        title: cutBytes(tagless(message.title), 200),
         text: cutBytes(markdownBody(message), 18_000),
       }
       return { url: url.href, body: { msgtype: 'markdown', markdown, at: { isAtAll: false } } }
@@ -82,7 +83,7 @@ export const TEMPLATES: Readonly<Record<string, ChatForm>> = {
       url: webhook,
       body: {
         chat_id: channel,
-        text: cutCharacters(telegramText(plainText(message)), 4_096),
+        text: cutCharacters(plainText(message, telegramText), 4_096),
         link_preview_options: { is_disabled: true },
       },
     }),
@@ -101,43 +102,50 @@ export function templateFor({ template, webhook }: ChatConfig): ChatForm {
   return named ?? Object.values(TEMPLATES).find(form => form.host.test(host)) ?? (TEMPLATES.slack as ChatForm)
 }
 
-function plainText(message: AlertMessage): string {
-  return [titleOf(message), ...linesOf(message)].join('\n')
+/** One text for a service without markup of its own; the link is as it is. */
+function plainText({ title, lines, url }: ChatText, escaped: (text: string) => string): string {
+  return [escaped([title, ...lines].join('\n')), ...linkOf(url)].join('\n')
 }
 
-function markdownBody(message: AlertMessage): string {
-  const quoted = linesOf(message).map(line => `> ${markdownText(line)}`)
-  return [`**${markdownText(titleOf(message))}**`, ...quoted].join('\n\n')
+function markdownBody({ title, lines, url }: ChatText): string {
+  const quoted = lines.map(line => `> ${markdownText(line)}`)
+  return [`**${markdownText(title)}**`, ...quoted, ...linkOf(url).map(one => `[${one}](${one})`)].join('\n\n')
 }
 
-function slackBody(message: AlertMessage, channel: string | undefined): JsonObject {
-  const title = slackText(titleOf(message))
+function slackBody({ title: plain, lines, url, tone, severity, owner, at }: ChatText, channel?: string): JsonObject {
+  const title = slackText(plain)
   const attachment = {
-    color: message.kind === 'resolved' ? 'good' : message.severity === 'critical' ? 'danger' : 'warning',
+    color: SLACK_COLOURS[tone],
     title,
-    text: slackText(cutCharacters(linesOf(message).join('\n'), 3_000)),
+    ...(url === undefined ? {} : { title_link: url }),
+    text: [slackText(cutCharacters(lines.join('\n'), 3_000)), ...linkOf(url)].join('\n'),
     // No field is read as Slack's markup: names have its characters.
     mrkdwn_in: [],
     fields: [
-      { title: 'Severity', value: message.severity, short: true },
-      { title: 'Owner', value: slackText(message.owner), short: true },
+      ...(severity === undefined ? [] : [{ title: 'Severity', value: severity, short: true }]),
+      { title: 'Owner', value: slackText(owner), short: true },
     ],
-    ts: Math.floor(Date.parse(message.at) / 1_000),
+    ts: Math.floor(Date.parse(at) / 1_000),
   }
   return { text: title, mrkdwn: false, ...(channel ? { channel } : {}), attachments: [attachment] }
 }
 
-function discordBody(message: AlertMessage): JsonObject {
-  const title = discordText(titleOf(message))
+function discordBody({ title: plain, lines, url, tone, owner, at }: ChatText): JsonObject {
+  const title = discordText(plain)
   const embed = {
     title: cutCharacters(title, 256),
-    description: cutCharacters(linesOf(message).map(discordText).join('\n'), 2_000),
-    color: COLOURS[message.kind === 'resolved' ? 'resolved' : message.severity],
-    fields: [{ name: 'Owner', value: cutCharacters(discordText(message.owner), 200), inline: true }],
-    timestamp: message.at,
+    description: [cutCharacters(lines.map(discordText).join('\n'), 2_000), ...linkOf(url)].join('\n'),
+    ...(url === undefined ? {} : { url }),
+    color: COLOURS[tone],
+    fields: [{ name: 'Owner', value: cutCharacters(discordText(owner), 200), inline: true }],
+    timestamp: at,
   }
   // Names in a text must not mention users.
   return { content: cutCharacters(title, 2_000), embeds: [embed], allowed_mentions: { parse: [] } }
+}
+
+function linkOf(url: string | undefined): readonly string[] {
+  return url === undefined ? [] : [url]
 }
 
 function codeProblem(answer: JsonValue | undefined, name: 'code' | 'errcode'): string | undefined {

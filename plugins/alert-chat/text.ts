@@ -1,18 +1,42 @@
 import { Buffer } from 'node:buffer'
-import type { AlertMessage } from 'patchbay/features'
+import type { AlertMessage, NoticeMessage } from 'patchbay/features'
 
 /** Most subjects that a message names. */
 const SUBJECTS = 20
 
 const HEADS = { fired: 'FIRING', resolved: 'RESOLVED', repeat: 'STILL FIRING', test: 'TEST' } as const
 
+/** A message in the parts of which each service makes its own form. */
+export interface ChatText {
+  readonly title: string
+  readonly lines: readonly string[]
+  /** A page of the hub, which is not escaped. */
+  readonly url?: string
+  readonly tone: 'critical' | 'warning' | 'resolved' | 'notice'
+  readonly severity?: string
+  readonly owner: string
+  readonly at: string
+}
+
+/** The parts of a message about alerts. */
+export function alertText(message: AlertMessage): ChatText {
+  const { kind, severity, owner, at } = message
+  const tone = kind === 'resolved' ? 'resolved' : severity
+  return { title: titleOf(message), lines: linesOf(message), tone, severity, owner, at }
+}
+
+/** The parts of a message about something else. */
+export function noticeText({ title, lines, url, owner, at }: NoticeMessage): ChatText {
+  return { title, lines, url, tone: 'notice', owner, at }
+}
+
 /** One line: the event, its severity, and the rule. */
-export function titleOf({ kind, severity, rule }: AlertMessage): string {
+function titleOf({ kind, severity, rule }: AlertMessage): string {
   return `[${HEADS[kind]}] ${severity}: ${rule}`
 }
 
 /** One line for each subject, and the condition. */
-export function linesOf({ condition, instances, flapping }: AlertMessage): readonly string[] {
+function linesOf({ condition, instances, flapping }: AlertMessage): readonly string[] {
   const shown = instances.slice(0, SUBJECTS).map(({ subject, value, state, reason, startsAt, endsAt }) => {
     const since = state === 'firing' ? `since ${startsAt}` : `from ${startsAt} to ${endsAt ?? 'now'}`
     return `${subject}: ${state}, ${value ?? 'no value'}, ${since}${reason === undefined ? '' : ` (${reason})`}`

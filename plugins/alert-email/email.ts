@@ -1,7 +1,7 @@
 import { HubError, type JsonObject } from 'patchbay/contract'
-import type { AlertMessage, NotificationChannel } from 'patchbay/features'
+import type { ChannelTarget, NotificationChannel } from 'patchbay/features'
 import { checkConfig, type EmailConfig, type EmailPluginConfig, isAddress, type MailServer } from './config.ts'
-import { mailOf } from './message.ts'
+import { type Mail, mailOf, noticeMail } from './message.ts'
 
 /** For the connection, the greeting, and each answer of the server, in milliseconds. */
 const TIMEOUT_MS = 10_000
@@ -32,6 +32,28 @@ export function emailChannel(plugin: EmailPluginConfig = {}, now = () => perform
       hour.sent -= recipients
     }
   }
+  async function send(
+    mail: Mail,
+    owner: string,
+    { config, resolve }: ChannelTarget,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { smtp, recipients, from } = config as unknown as EmailConfig
+    const server = smtp ?? plugin.smtp
+    if (!server) throw new HubError('delivery_failed', 'The channel names no mail server, and the plugin has none')
+    const sender = from ?? (smtp ? undefined : plugin.from) ?? senderOf(server)
+    // A library could turn a wrong address into another recipient.
+    if (![sender, ...recipients].every(isAddress)) throw new HubError('delivery_failed', 'An address is not valid')
+    const takeBack = smtp ? undefined : countFor(owner, recipients.length)
+    try {
+      // The plugin's own server is the administrator's choice; a channel's must be open to its owner.
+      const address = smtp ? (await resolve(smtp.host))[0] : undefined
+      return await deliver(mail, { ...server, address }, sender, recipients, signal)
+    } catch (error) {
+      takeBack?.()
+      throw error
+    }
+  }
   return {
     label: { en: 'E-mail', zh: '电子邮件' },
     configSchema: schemaFor(plugin),
@@ -39,23 +61,8 @@ export function emailChannel(plugin: EmailPluginConfig = {}, now = () => perform
     adminOnly: plugin.allowUsers === true && plugin.smtp ? ['smtp', 'from'] : true,
     maxPerMinute: 6,
     check: config => checkConfig(config, plugin.smtp === undefined),
-    async send(message, { config, resolve }, signal) {
-      const { smtp, recipients, from } = config as unknown as EmailConfig
-      const server = smtp ?? plugin.smtp
-      if (!server) throw new HubError('delivery_failed', 'The channel names no mail server, and the plugin has none')
-      const sender = from ?? (smtp ? undefined : plugin.from) ?? senderOf(server)
-      // A library could turn a wrong address into another recipient.
-      if (![sender, ...recipients].every(isAddress)) throw new HubError('delivery_failed', 'An address is not valid')
-      const takeBack = smtp ? undefined : countFor(message.owner, recipients.length)
-      try {
-        // The plugin's own server is the administrator's choice; a channel's must be open to its owner.
-        const address = smtp ? (await resolve(smtp.host))[0] : undefined
-        return await deliver(message, { ...server, address }, sender, recipients, signal)
-      } catch (error) {
-        takeBack?.()
-        throw error
-      }
-    },
+    send: (message, to, signal) => send(mailOf(message), message.owner, to, signal),
+    notify: (message, to, signal) => send(noticeMail(message), message.owner, to, signal),
   }
 }
 
@@ -65,7 +72,7 @@ interface Dialled extends MailServer {
 }
 
 async function deliver(
-  message: AlertMessage,
+  { subject, text, messageId, references }: Mail,
   smtp: Dialled,
   from: string,
   recipients: readonly string[],
@@ -76,7 +83,6 @@ async function deliver(
   const stop = (): void => transport.close()
   signal.addEventListener('abort', stop, { once: true })
   try {
-    const { subject, text, messageId, references } = mailOf(message)
     const envelope = { from, to: [...recipients] }
     const { response, rejected } = await transport.sendMail({
       ...{ envelope, from, to: [...recipients], subject, text, messageId, references: [...references] },

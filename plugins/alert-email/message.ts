@@ -1,4 +1,4 @@
-import type { AlertMessage, AlertSubject } from 'patchbay/features'
+import type { AlertMessage, AlertSubject, NoticeMessage } from 'patchbay/features'
 
 /** Most subjects that a mail names. */
 const SUBJECTS = 100
@@ -28,6 +28,17 @@ export function mailOf(message: AlertMessage): Mail {
     text: `${[...shown, rest.join('\n')].join('\n\n')}\n`,
     messageId: `<${id}@patchbay>`,
     references: instances.slice(0, 10).map(({ incident }) => `<${incident}@patchbay>`),
+  }
+}
+
+/** The mail about something else than an alert. */
+export function noticeMail({ id, title, lines, url, owner, at }: NoticeMessage): Mail {
+  const shown = [...lines, `For: ${owner}`, `At: ${at}`].map(oneLine)
+  return {
+    subject: oneLine(title),
+    text: `${[...shown, '', url].join('\n')}\n`,
+    messageId: `<${id}@patchbay>`,
+    references: [],
   }
 }
 

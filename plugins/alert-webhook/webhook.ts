@@ -1,5 +1,5 @@
 import { type FieldError, HubError, isJsonObject, type JsonObject } from 'patchbay/contract'
-import type { AlertMessage, NotificationChannel } from 'patchbay/features'
+import type { AlertMessage, ChannelTarget, NoticeMessage, NotificationChannel } from 'patchbay/features'
 import { parseUrl } from 'patchbay/transport-kit'
 import { secretKey, signature } from './signature.ts'
 
@@ -51,17 +51,24 @@ export const webhookChannel: NotificationChannel = {
   },
   secrets: ['/url', '/headers/*', '/secret'],
   check: checkConfig,
-  async send(message, { config, fetch }, signal) {
-    const body = JSON.stringify({ version: '1', ...message })
-    const headers = { ...configuredHeaders(config), ...signed(message, body, config) }
-    const response = await fetch(String(config.url), { method: 'POST', headers, body, signal, maxBytes: 64 * 1024 })
-    response.cancel()
-    if (response.status >= 200 && response.status < 300) return String(response.status)
-    throw refused(response.status, response.headers['retry-after'])
-  },
+  send: post,
+  notify: (message, to, signal) => post({ ...message, kind: 'notice' }, to, signal),
 }
 
-function signed(message: AlertMessage, body: string, { secret }: JsonObject): Record<string, string> {
+async function post(
+  message: AlertMessage | (NoticeMessage & { readonly kind: 'notice' }),
+  { config, fetch }: ChannelTarget,
+  signal: AbortSignal,
+): Promise<string> {
+  const body = JSON.stringify({ version: '1', ...message })
+  const headers = { ...configuredHeaders(config), ...signed(message, body, config) }
+  const response = await fetch(String(config.url), { method: 'POST', headers, body, signal, maxBytes: 64 * 1024 })
+  response.cancel()
+  if (response.status >= 200 && response.status < 300) return String(response.status)
+  throw refused(response.status, response.headers['retry-after'])
+}
+
+function signed(message: Pick<AlertMessage, 'id'>, body: string, { secret }: JsonObject): Record<string, string> {
   const timestamp = String(Math.floor(Date.now() / 1_000))
   const headers = {
     'content-type': 'application/json',

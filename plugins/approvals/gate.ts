@@ -1,10 +1,12 @@
-import { createHash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { PluginContext } from 'patchbay/contract'
 import type { CallGate, Decision, Denial, ElicitationAnswer, GatedCall, GatedEnd, Question } from 'patchbay/features'
-import { canonical } from 'patchbay/plugin-kit'
+import { canonical, quoteName } from 'patchbay/plugin-kit'
+import type { DecisionKeys, Decisions, Kept } from './decisions.ts'
 import type { Policies, WantedAsk } from './policies.ts'
 import type { ApprovalRequest, Asked, Requests } from './requests.ts'
 import { shownArguments } from './shown.ts'
+import type { Trail } from './trail.ts'
 
 /** Before gates that count: a call that waits for a person holds nothing of theirs. */
 const ORDER = 100
@@ -19,10 +21,20 @@ const MOST_MESSAGE = 2_000
 interface Run {
   readonly call: GatedCall
   readonly wanted: readonly WantedAsk[]
-  /** Keys of the yeses that it has taken. */
-  readonly taken: string[]
+  /** The yeses that it has taken. */
+  readonly taken: Kept[]
   /** When a call that is held gets its answer. */
   readonly heldUntilMs: number
+}
+
+/** The parts of the plugin that the gate uses. */
+export interface GateParts {
+  readonly policies: Policies
+  readonly requests: Requests
+  readonly decisions: Decisions
+  readonly trail: Trail
+  /** Longest time for which a call without another way is held. */
+  readonly heldMs: number
 }
 
 /** Asks people before calls are sent, by rules. */
@@ -31,15 +43,18 @@ export class ApprovalGate implements CallGate {
   readonly #context: PluginContext<unknown>
   readonly #policies: Policies
   readonly #requests: Requests
+  readonly #decisions: Decisions
+  readonly #trail: Trail
   readonly #heldMs: number
-  readonly #taken = new WeakMap<GatedCall, readonly string[]>()
+  readonly #taken = new WeakMap<GatedCall, readonly Kept[]>()
 
-  /** `heldMs`: longest time for which a call without another way is held. */
-  constructor(context: PluginContext<unknown>, policies: Policies, requests: Requests, heldMs: number) {
+  constructor(context: PluginContext<unknown>, { policies, requests, decisions, trail, heldMs }: GateParts) {
     this.#heldMs = heldMs
     this.#context = context
     this.#policies = policies
     this.#requests = requests
+    this.#decisions = decisions
+    this.#trail = trail
   }
 
   get active(): boolean {
@@ -56,7 +71,12 @@ export class ApprovalGate implements CallGate {
   ended(call: GatedCall, { sent, sentAgain }: GatedEnd): void {
     const taken = this.#taken.get(call) ?? []
     this.#taken.delete(call)
-    if (!sent || sentAgain) for (const key of taken) this.#requests.giveBack(key)
+    const { actor, server, tool } = call
+    const about = { server: `${server.ownerName}~${server.name}`, ownerId: server.ownerId, tool: tool.name }
+    for (const kept of taken) {
+      if (!sent || sentAgain) this.#decisions.giveBack(kept)
+      else this.#trail.used(actor, kept, about)
+    }
   }
 
   /** Goes on with the first rule that has no decision yet. */
@@ -66,15 +86,24 @@ export class ApprovalGate implements CallGate {
       const ask = wanted[taken.length]
       if (!ask) return this.#pass(run)
       if (call.signal.aborted) return this.#undone(run, 'its caller left')
-      const key = keyOf(call, ask)
-      const decided = this.#requests.take(key)
-      if (decided === 'approved') {
-        taken.push(key)
-        continue
-      }
-      if (decided === 'denied') return this.#undone(run, 'it was denied')
+      const key = this.#keyOf(call, ask)
+      const kept = await this.#taking(run, { key, lastingKey: key })
+      if (kept?.approved) continue
+      if (kept) return this.#undone(run, 'it was denied')
       const answer = await this.#ask(run, ask, key)
       if (answer) return answer
+    }
+  }
+
+  /** Takes the decision for this call. When the store fails, those that it has taken before are given back. */
+  async #taking(run: Run, keys: DecisionKeys): Promise<Kept | undefined> {
+    try {
+      const kept = await this.#decisions.take(keys)
+      if (kept?.approved) run.taken.push(kept)
+      return kept
+    } catch (error) {
+      this.#giveBack(run.taken)
+      throw error
     }
   }
 
@@ -83,10 +112,24 @@ export class ApprovalGate implements CallGate {
     const { call } = run
     if (ask.who === 'caller' && ask.by.includes('elicitation') && call.elicitation.form)
       return this.#form(run, ask, key)
-    const request = this.#requests.open(this.#asked(call, ask, key), call)
+    if (!ask.by.includes('console'))
+      return this.#undone(run, 'its client cannot be asked, and the rule has no other way')
+    const team = await this.#team(call, ask)
+    if (typeof team === 'string') return this.#undone(run, team)
+    const keys = { key, lastingKey: key, ...team }
+    const request = this.#requests.open(this.#asked(call, ask, keys), call)
     if (!request) return this.#undone(run, 'too many calls wait for a decision')
-    if (!ask.by.includes('console')) return this.#unreachable(run, request)
     return call.sendsAgain && call.elicitation.url ? this.#link(run, request) : this.#held(run, request)
+  }
+
+  /** The team of the rule, or why it cannot decide: then the call is denied, since the rule wants others than its caller and owner. */
+  async #team({ actor }: GatedCall, { team }: WantedAsk): Promise<{ readonly teamId?: string } | string> {
+    if (team === undefined) return {}
+    const found = await this.#context.teams.byName(team)
+    if (!found) return `the team ${quoteName(team)}, which decides, does not exist`
+    const members = await this.#context.teams.members(found.id)
+    if (members.some(id => id !== actor.userId)) return { teamId: found.id }
+    return `the team ${quoteName(team)}, which decides, has no member but its caller`
   }
 
   /** All have agreed; the rules may be others since then. */
@@ -103,9 +146,9 @@ export class ApprovalGate implements CallGate {
 
   /** A question to the client's own user, of this call alone. */
   #form(run: Run, ask: WantedAsk, key: string): Decision {
-    const { call, taken } = run
-    const own = `${key} ${call.requestId}`
-    const request = this.#requests.open(this.#asked(call, ask, own), call)
+    const { call } = run
+    const keys = { key: `${key} ${call.requestId}`, lastingKey: key }
+    const request = this.#requests.open({ ...this.#asked(call, ask, keys), isSingle: true }, call)
     if (!request) return this.#undone(run, 'too many calls wait for a decision')
     const remember = ask.rememberMs > 0
     return {
@@ -114,9 +157,8 @@ export class ApprovalGate implements CallGate {
       answered: async answer => {
         if (request.state === 'pending' && answer) this.#answer(request, call, answer)
         if (request.state === 'pending') this.#requests.decide(request, { state: 'expired' })
-        if (this.#requests.take(own) !== 'approved') return this.#undone(run, reasonOf(request))
-        taken.push(own)
-        return this.#next(run)
+        const kept = await this.#taking(run, keys)
+        return kept?.approved ? this.#next(run) : this.#undone(run, reasonOf(request))
       },
     }
   }
@@ -126,8 +168,7 @@ export class ApprovalGate implements CallGate {
     const remember = content.remember === true
     const { actor } = call
     this.#requests.decide(request, { state: yes ? 'approved' : 'denied', by: actor.name, remember })
-    const detail = { tool: call.tool.name, approval: request.id, by: 'elicitation' }
-    this.#context.audit(actor, yes ? 'approve' : 'deny', request.asked.server, call.server.ownerId, { detail })
+    this.#trail.decided(actor, request, 'elicitation', { remember })
   }
 
   /** The link of the page, as often as the client sends the call again before the decision. */
@@ -168,20 +209,13 @@ export class ApprovalGate implements CallGate {
     throw this.#context.error('approval_pending', message, { retryAfterSeconds: 5, data: { approvalUrl } })
   }
 
-  /** A rule that wants an elicitation alone, and a client that cannot be asked. */
-  #unreachable(run: Run, request: ApprovalRequest): Denial {
-    this.#requests.decide(request, { state: 'denied' })
-    this.#requests.take(request.asked.key)
-    return this.#undone(run, 'its client cannot be asked, and the rule has no other way')
-  }
-
   #undone({ call, taken }: Run, why: string): Denial {
     this.#giveBack(taken)
     return this.#denial(call, why)
   }
 
-  #giveBack(taken: readonly string[]): void {
-    for (const key of taken) this.#requests.giveBack(key)
+  #giveBack(taken: readonly Kept[]): void {
+    for (const kept of taken) this.#decisions.giveBack(kept)
   }
 
   #denial({ tool, server }: GatedCall, why: string): Denial {
@@ -189,16 +223,28 @@ export class ApprovalGate implements CallGate {
     return { denied: this.#context.error('approval_denied', message) }
   }
 
+  /** Equal for calls that one decision is about. By a key of the hub, since arguments could be guessed from a digest alone. */
+  #keyOf(call: GatedCall, { rule, deciderId }: WantedAsk): string {
+    const { principal, path, server, tool } = call
+    const parts = [principal, path, server.id, tool.name, tool.hash, rule, deciderId]
+    const [present] = this.#context.sealing.keys('decision')
+    if (!present) throw new Error('The hub has no key')
+    return createHmac('sha256', present.key)
+      .update(JSON.stringify(parts))
+      .update(canonical(call.arguments))
+      .digest('base64url')
+  }
+
   #page({ id }: ApprovalRequest): string {
     return `${this.#context.address()}/approvals/${id}`
   }
 
-  #asked(call: GatedCall, ask: WantedAsk, key: string): Asked {
+  #asked(call: GatedCall, ask: WantedAsk, keys: DecisionKeys & { readonly teamId?: string }): Asked {
     const { actor, client, server, tool } = call
-    // Pinned values are the owner's: a caller does not see them.
+    // Pinned values are the owner's: neither a caller nor a member of a team sees them.
     const mayRead = ask.deciderId === server.ownerId
     return {
-      ...{ key, ask, callerId: actor.userId, caller: actor.name, client: client.name ?? '' },
+      ...{ ...keys, ask, caller: actor, client: client.name ?? '', isSingle: false, ownerId: server.ownerId },
       ...{ serverId: server.id, server: `${server.ownerName}~${server.name}`, tool: tool.name },
       shown: shownArguments(mayRead ? call.arguments : call.given),
     }
@@ -236,15 +282,9 @@ function isOver({ state, expiresAtMs }: ApprovalRequest): boolean {
   return state === 'denied' || state === 'expired' || (state === 'pending' && expiresAtMs <= Date.now())
 }
 
-function reasonOf({ state }: ApprovalRequest): string {
-  return state === 'denied' ? 'it was denied' : 'nobody decided in time'
-}
-
-/** Equal for calls that one decision is about. */
-function keyOf(call: GatedCall, { rule, deciderId }: WantedAsk): string {
-  const { principal, path, server, tool } = call
-  const parts = [principal, path, server.id, tool.name, tool.hash, rule, deciderId]
-  return createHash('sha256').update(JSON.stringify(parts)).update(canonical(call.arguments)).digest('base64url')
+function reasonOf({ state, reason }: ApprovalRequest): string {
+  if (state === 'denied') return 'it was denied'
+  return reason === 'restart' ? 'the hub was stopped before a decision' : 'nobody decided in time'
 }
 
 function isSame(judgement: 'deny' | readonly WantedAsk[], wanted: readonly WantedAsk[]): boolean {

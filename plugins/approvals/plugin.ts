@@ -1,15 +1,20 @@
 import { definePlugin } from 'patchbay/contract'
 import type {} from 'patchbay/features'
 import { z } from 'zod'
+import { Announcer } from './announcer.ts'
+import { Decisions } from './decisions.ts'
 import { ERRORS, LIMITS } from './errors.ts'
 import { ApprovalGate } from './gate.ts'
+import { Messages } from './messages.ts'
 import { Policies } from './policies.ts'
-import { addPolicyRoutes } from './policy-routes.ts'
-import { type ApprovalRequest, Requests } from './requests.ts'
+import { addPolicyRoutes, unknownTeams } from './policy-routes.ts'
+import { PortableRules } from './portable.ts'
+import { type RequestChanged, Requests } from './requests.ts'
 import { addRoutes } from './routes.ts'
 import { policySchema } from './rule-schema.ts'
 import { ApprovalStore } from './store.ts'
-import { type ApprovalTables, first } from './tables.ts'
+import { type ApprovalTables, first, second } from './tables.ts'
+import { Trail } from './trail.ts'
 import type {} from './types.ts'
 import { words } from './words.zh.ts'
 
@@ -35,6 +40,7 @@ const config = policySchema
   })
 
 const SWEEP_MS = 1_000
+const PRUNE_MS = 60_000
 
 /** Lets calls wait for a person, by rules of the hub, of groups and of servers. */
 export default definePlugin<z.infer<typeof config> | undefined>({
@@ -46,44 +52,62 @@ export default definePlugin<z.infer<typeof config> | undefined>({
   errors: ERRORS,
   words,
   events: { 'approvals.requested': { audience: 'owner' }, 'approvals.decided': { audience: 'owner' } },
-  migrations: { '0001-approvals': first },
+  attachedSettings: { approvals: ['server', 'group'] },
+  migrations: { '0001-approvals': first, '0002-decisions': second },
   async setup(context) {
     const limits = context.limits as typeof LIMITS
     const { rules = [], trustAnnotations, holdSeconds = 50 } = context.config ?? {}
     const system = { rules, ...(trustAnnotations === undefined ? {} : { trustAnnotations }) }
     const policies = new Policies(context.tables<ApprovalTables>(), system)
     const store = new ApprovalStore(context)
-    await Promise.all([policies.load(), store.expireAll()])
-    const requests = new Requests(
-      { perUser: limits.pendingApprovalsPerUser, inAll: limits.pendingApprovals },
-      (request: ApprovalRequest) => {
-        void store.keep(request)
-        notify(request)
-      },
-    )
-    context.contribute('callGate', 'approvals', new ApprovalGate(context, policies, requests, holdSeconds * 1_000))
+    const decisions = new Decisions(store)
+    const trail = new Trail(context)
+    const messages = new Messages(context)
+    const announcer = new Announcer(context, messages)
+    const [unended, kept] = await Promise.all([store.endAll(), store.decisions(), policies.load()])
+    decisions.load(kept)
+    await trail.found(unended)
+    for (const { team, at } of await unknownTeams(context, { rules }))
+      context.log.warn('A rule of the hub names a team that does not exist: calls for which it fits are denied', {
+        ...{ team, rule: at },
+      })
+    const changed: RequestChanged = (request, change) => {
+      store.keep(request, change)
+      const isOpen = request.state === 'pending'
+      if (isOpen) trail.asked(request)
+      else if (request.state === 'expired') trail.ended(request)
+      const work = isOpen ? announcer.begun(request) : announcer.ended(request)
+      work.catch(error => context.log.warn('Nobody was notified of a request', { error: String(error) }))
+    }
+    const most = { perUser: limits.pendingApprovalsPerUser, inAll: limits.pendingApprovals }
+    const requests = new Requests(most, decisions, changed)
+    const parts = { policies, requests, decisions, trail, heldMs: holdSeconds * 1_000 }
+    context.contribute('callGate', 'approvals', new ApprovalGate(context, parts))
     context.contribute('builtPage', 'approvals', { access: 'user' })
-    addPolicyRoutes(context, policies)
-    addRoutes(context, requests, store)
-    context.jobs.every(SWEEP_MS, async () => requests.sweep())
-    context.events.on('server.removed', ({ data: { serverId } }) => {
-      policies.forget(`server:${serverId}`)
-      requests.end(asked => asked.serverId === serverId)
+    const portable = new PortableRules(policies)
+    context.contribute('attachedSettings', 'approvals', portable)
+    addPolicyRoutes(context, policies, portable)
+    addRoutes(context, { requests, store, trail })
+    context.jobs.every(SWEEP_MS, async () => {
+      requests.sweep()
+      messages.sweep()
     })
-    context.events.on('group.removed', ({ data }) => policies.forget(`group:${data.groupId}`))
-    context.events.on('user.removed', ({ data: { userId } }) =>
-      requests.end(({ callerId, ask }) => callerId === userId || ask.deciderId === userId),
-    )
-    return () => requests.end(() => true)
-
-    function notify({ id: approvalId, asked, state }: ApprovalRequest): void {
-      const { server, tool, caller, callerId, ask } = asked
-      if (state === 'pending') {
-        context.events.emit('approvals.requested', ask.deciderId, { approvalId, server, tool, caller })
-        return
-      }
-      for (const userId of new Set([callerId, ask.deciderId]))
-        context.events.emit('approvals.decided', userId, { approvalId, server, tool, state })
+    context.jobs.every(PRUNE_MS, async () => store.prune())
+    context.events.on('server.removed', ({ data: { serverId, transferred } }) => {
+      if (!transferred) policies.forget(`server:${serverId}`)
+      requests.end(asked => asked.serverId === serverId)
+      decisions.forget(one => one.serverId === serverId)
+    })
+    context.events.on('group.removed', ({ data }) => {
+      if (!data.transferred) policies.forget(`group:${data.groupId}`)
+    })
+    context.events.on('user.removed', ({ data: { userId } }) => {
+      requests.end(({ caller, ask }) => caller.userId === userId || ask.deciderId === userId)
+      decisions.forget(one => one.userId === userId)
+    })
+    return async () => {
+      requests.end(() => true, 'restart')
+      await store.flush()
     }
   },
 })

@@ -1,11 +1,13 @@
 import type { PluginTables } from 'patchbay/contract'
 import type { GatedCall } from 'patchbay/features'
+import { nameKey } from 'patchbay/plugin-kit'
 import type { Policy } from './rule-schema.ts'
-import { type Ask, verdictOf } from './rules.ts'
+import { type Ask, verdictOf, type Way } from './rules.ts'
 import type { ApprovalTables, PolicyRow } from './tables.ts'
 
-/** A decision that is wanted, and the user who has to give it. */
+/** A decision that is wanted, and who has to give it. */
 export interface WantedAsk extends Ask {
+  /** A user's id, or `team:` and the key of a team's name. */
   readonly deciderId: string
 }
 
@@ -36,18 +38,21 @@ export class Policies {
     return this.#policies.get(id)
   }
 
-  async set(row: Omit<PolicyRow, 'policy'>, policy: Policy): Promise<void> {
+  /** `tables`: of a transaction of which this is a part. */
+  async set(row: Omit<PolicyRow, 'policy'>, policy: Policy, tables = this.#tables): Promise<void> {
     const isEmpty = policy.rules.length === 0
-    await this.#tables.write(async db => {
+    await tables.write(async (db, after) => {
       await db.deleteFrom('policy').where('id', '=', row.id).execute()
       if (!isEmpty)
         await db
           .insertInto('policy')
           .values({ ...row, policy: JSON.stringify(policy) })
           .execute()
+      after(() => {
+        if (isEmpty) this.#policies.delete(row.id)
+        else this.#policies.set(row.id, policy)
+      })
     })
-    if (isEmpty) this.#policies.delete(row.id)
-    else this.#policies.set(row.id, policy)
   }
 
   forget(id: string): void {
@@ -67,7 +72,7 @@ export class Policies {
       const verdict = policy && verdictOf(policy, call)
       if (verdict === 'deny') return 'deny'
       if (!verdict || verdict === 'allow') continue
-      const deciderId = verdict.who === 'caller' ? actor.userId : ownerId
+      const deciderId = deciderOf(verdict, actor.userId, ownerId)
       const key = `${verdict.who} ${deciderId}`
       const other = wanted.get(key)
       wanted.set(key, { ...(other ? stricter(other, verdict) : verdict), deciderId })
@@ -76,12 +81,19 @@ export class Policies {
   }
 }
 
+function deciderOf({ who, team = '' }: Ask, callerId: string, ownerId: string): string {
+  if (who === 'team') return `team:${nameKey(team)}`
+  return who === 'caller' ? callerId : ownerId
+}
+
 /** Two rules that ask the same user want one decision, in the narrower form of both. */
 function stricter(one: Ask, other: Ask): Ask {
-  const by = one.by.filter(way => other.by.includes(way))
+  const both = one.by.filter(way => way !== 'chat' && other.by.includes(way))
+  const by = both.length > 0 ? both : (['console'] as const)
+  const isSent = one.by.includes('chat') || other.by.includes('chat')
   return {
-    who: one.who,
-    by: by.length > 0 ? by : ['console'],
+    ...(one.team === undefined ? {} : { team: one.team }),
+    ...{ who: one.who, by: isSent ? [...new Set<Way>([...by, 'console', 'chat'])] : by },
     timeoutMs: Math.min(one.timeoutMs, other.timeoutMs),
     rememberMs: Math.min(one.rememberMs, other.rememberMs),
     rule: `${one.rule}\n${other.rule}`,

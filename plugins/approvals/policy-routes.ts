@@ -1,7 +1,9 @@
-import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
+import { type FieldError, HubError, type PluginContext, type UserActor } from 'patchbay/contract'
+import { quoteName, validationError } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 import type { Policies } from './policies.ts'
 import { type Policy, policySchema } from './rule-schema.ts'
+import { teamOf } from './rules.ts'
 
 const ref = z.object({ ref: z.string().max(512) })
 const then = 'then'
@@ -14,7 +16,11 @@ const example = {
 const NONE: Policy = { rules: [] }
 
 /** Adds the routes of rules. */
-export function addPolicyRoutes(context: PluginContext<unknown>, policies: Policies): void {
+export function addPolicyRoutes(
+  context: PluginContext<unknown>,
+  policies: Policies,
+  portable: { refuseStated(kind: 'server' | 'group', id: string): void },
+): void {
   const { routes, servers, groups } = context
 
   const owned = (actor: UserActor, kind: 'servers' | 'groups', name: string) =>
@@ -41,15 +47,53 @@ export function addPolicyRoutes(context: PluginContext<unknown>, policies: Polic
       audit: thing,
       async handle({ actor, params, body }) {
         const { id } = await owned(actor, kind, params.ref)
-        // An agent has the keys of its user, and would allow its own calls.
-        if (actor.credential.kind !== 'session')
-          throw new HubError('insufficient_scope', 'Rules are set with a sign-in, and not with an access key', {
-            hint: 'Sign in to do this.',
-          })
+        requireSignIn(actor)
+        portable.refuseStated(thing, id)
+        await refuseUnknownTeams(context, body, policies.get(`${thing}:${id}`))
         const place = thing === 'server' ? { server_id: id, group_id: null } : { server_id: null, group_id: id }
         await policies.set({ id: `${thing}:${id}`, ...place }, body)
         return { body }
       },
     })
   }
+}
+
+/** Throws `insufficient_scope`: an agent has the keys of its user, and would allow its own calls. */
+export function requireSignIn({ credential }: UserActor): void {
+  if (credential.kind === 'session') return
+  throw new HubError('insufficient_scope', 'Rules are set with a sign-in, and not with an access key', {
+    hint: 'Sign in to do this.',
+  })
+}
+
+/**
+ * Throws `validation_failed` for teams that do not exist; those of the rules `before` stay, so that other rules can be changed.
+ * All users see the names of teams, and may name them as they do when they share.
+ */
+async function refuseUnknownTeams(
+  context: Pick<PluginContext<unknown>, 'teams'>,
+  policy: Policy,
+  before: Policy = NONE,
+): Promise<void> {
+  const known = new Set(before.rules.map(({ who }) => who))
+  const unknown = await unknownTeams(context, policy)
+  const errors = unknown.filter(({ at }) => !known.has(policy.rules[at]?.who)).map(teamError)
+  if (errors.length > 0) throw validationError(errors, 'The rules cannot be saved')
+}
+
+/** The teams of rules that do not exist, with the indexes of the rules. */
+export async function unknownTeams(
+  { teams }: Pick<PluginContext<unknown>, 'teams'>,
+  { rules }: Pick<Policy, 'rules'>,
+): Promise<readonly { readonly at: number; readonly team: string }[]> {
+  const found: { at: number; team: string }[] = []
+  for (const [at, { who }] of rules.entries()) {
+    const team = teamOf(who)
+    if (team !== undefined && !(await teams.byName(team))) found.push({ at, team })
+  }
+  return found
+}
+
+function teamError({ at, team }: { readonly at: number; readonly team: string }): FieldError {
+  return { pointer: `#/rules/${at}/who`, code: 'enum', detail: `There is no team ${quoteName(team)}` }
 }

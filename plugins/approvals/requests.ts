@@ -1,23 +1,24 @@
 import { randomUUID } from 'node:crypto'
-import type { JsonObject } from 'patchbay/contract'
+import type { JsonObject, UserActor } from 'patchbay/contract'
+import type { DecisionKeys, Decisions, KeptChange } from './decisions.ts'
 import type { WantedAsk } from './policies.ts'
-import type { ApprovalState } from './types.ts'
+import type { ApprovalState, EndReason } from './types.ts'
 
 /** Time for which a decision holds for the next equal call. */
 const DECIDED_MS = 600_000
-/** Calls that are allowed without a question, of one user and of all. */
-const MOST_REMEMBERED = 200
-const MOST_REMEMBERED_IN_ALL = 5_000
 
 /** The fields of a request that do not change. */
-export interface Asked {
-  /** Equal for equal calls: who calls, where, the tool and its definition, the arguments, the rule. */
-  readonly key: string
-  readonly callerId: string
-  readonly caller: string
+export interface Asked extends DecisionKeys {
+  readonly caller: UserActor
   readonly client: string
   readonly serverId: string
+  /** `owner~name`. */
   readonly server: string
+  readonly ownerId: string
+  /** The team that decides. */
+  readonly teamId?: string
+  /** The question is of one call alone, which waits for the answer: no later call uses it. */
+  readonly isSingle: boolean
   readonly tool: string
   readonly ask: WantedAsk
   /** As the one who decides may see them. */
@@ -35,6 +36,7 @@ export class ApprovalRequest {
   decidedBy: string | undefined
   decidedAtMs: number | undefined
   note: string | undefined
+  reason: EndReason | undefined
   readonly #calls = new WeakSet<object>()
   readonly #settled = Promise.withResolvers<void>()
   readonly #withdrawn = new AbortController()
@@ -85,11 +87,7 @@ export interface Decided {
   readonly by?: string
   readonly remember?: boolean
   readonly note?: string | undefined
-}
-
-interface Held {
-  readonly approved: boolean
-  readonly untilMs: number
+  readonly reason?: EndReason | undefined
 }
 
 export interface RequestLimits {
@@ -97,43 +95,21 @@ export interface RequestLimits {
   readonly inAll: number
 }
 
-/** The requests that wait, and decisions that no call has used yet. All of it ends with the plugin, which is a no to all that wait. */
+/** Called when a request has begun, and when it ended; with the decision that it leaves. */
+export type RequestChanged = (request: ApprovalRequest, change?: KeptChange) => void
+
+/** The requests that wait. All of them end with the plugin, which is a no. */
 export class Requests {
   readonly #limits: RequestLimits
-  readonly #changed: (request: ApprovalRequest) => void
+  readonly #decisions: Decisions
+  readonly #changed: RequestChanged
   readonly #pending = new Map<string, ApprovalRequest>()
   readonly #byId = new Map<string, ApprovalRequest>()
-  readonly #decisions = new Map<string, Held>()
-  /** The end of each yes that a call has taken and may give back. */
-  readonly #taken = new Map<string, number>()
-  readonly #remembered = new Map<string, { readonly userId: string; readonly untilMs: number }>()
 
-  /** `changed`: called when a request has begun, and when it was decided. */
-  constructor(limits: RequestLimits, changed: (request: ApprovalRequest) => void) {
+  constructor(limits: RequestLimits, decisions: Decisions, changed: RequestChanged) {
     this.#limits = limits
+    this.#decisions = decisions
     this.#changed = changed
-  }
-
-  /** Takes the decision for one equal call: undefined while there is none. A yes is taken once. */
-  take(key: string): 'approved' | 'denied' | undefined {
-    const nowMs = Date.now()
-    const remembered = this.#remembered.get(key)
-    if (remembered && remembered.untilMs > nowMs) return 'approved'
-    this.#remembered.delete(key)
-    const held = this.#decisions.get(key)
-    if (!held) return undefined
-    this.#decisions.delete(key)
-    if (held.untilMs <= nowMs) return undefined
-    if (!held.approved) return 'denied'
-    this.#taken.set(key, held.untilMs)
-    return 'approved'
-  }
-
-  /** The call that took a yes was not sent, or its server wants the same call again. The yes ends when it would have. */
-  giveBack(key: string): void {
-    const untilMs = this.#taken.get(key)
-    this.#taken.delete(key)
-    if (untilMs !== undefined) this.#decisions.set(key, { approved: true, untilMs })
   }
 
   /** The request of equal calls. Undefined when too many wait. */
@@ -143,7 +119,7 @@ export class Requests {
       known.join(call)
       return known
     }
-    const ofUser = [...this.#pending.values()].filter(one => one.asked.callerId === asked.callerId)
+    const ofUser = this.pending.filter(one => one.asked.caller.userId === asked.caller.userId)
     if (ofUser.length >= this.#limits.perUser || this.#pending.size >= this.#limits.inAll) return undefined
     const request = new ApprovalRequest(asked, Date.now())
     request.join(call)
@@ -161,8 +137,8 @@ export class Requests {
     return [...this.#pending.values()]
   }
 
-  /** False when it was decided before. */
-  decide(request: ApprovalRequest, { state, by, remember, note }: Decided): boolean {
+  /** False when it was decided before: of several decisions, the first one counts. */
+  decide(request: ApprovalRequest, { state, by, remember, note, reason }: Decided): boolean {
     const { asked } = request
     if (request.state !== 'pending') return false
     const nowMs = Date.now()
@@ -171,11 +147,10 @@ export class Requests {
     request.decidedBy = by
     request.decidedAtMs = nowMs
     request.note = note
-    const isRemembered = state === 'approved' && remember === true && this.#remember(asked, nowMs)
-    if (state !== 'expired' && !isRemembered)
-      this.#decisions.set(asked.key, { approved: state === 'approved', untilMs: nowMs + DECIDED_MS })
+    request.reason = reason
+    const change = state === 'expired' ? undefined : this.#keep(request, state === 'approved', remember === true, nowMs)
     request.settle(state)
-    this.#changed(request)
+    this.#changed(request, change)
     return true
   }
 
@@ -183,24 +158,23 @@ export class Requests {
   sweep(): void {
     const nowMs = Date.now()
     for (const request of this.pending) if (request.expiresAtMs <= nowMs) this.decide(request, { state: 'expired' })
-    for (const [key, { untilMs }] of this.#decisions) if (untilMs <= nowMs) this.#decisions.delete(key)
-    for (const [key, untilMs] of this.#taken) if (untilMs <= nowMs) this.#taken.delete(key)
-    for (const [key, { untilMs }] of this.#remembered) if (untilMs <= nowMs) this.#remembered.delete(key)
+    this.#decisions.forget(({ untilMs }) => untilMs <= nowMs)
   }
 
   /** Ends the requests that fit. */
-  end(ends: (asked: Asked) => boolean): void {
-    for (const request of this.pending) if (ends(request.asked)) this.decide(request, { state: 'expired' })
+  end(ends: (asked: Asked) => boolean, reason?: EndReason): void {
+    for (const request of this.pending) if (ends(request.asked)) this.decide(request, { state: 'expired', reason })
   }
 
-  /** False when the rule allows no such yes, or too many are remembered. */
-  #remember({ key, callerId, ask }: Asked, nowMs: number): boolean {
-    if (ask.rememberMs === 0) return false
-    const ofUser = [...this.#remembered].filter(([, { userId }]) => userId === callerId)
-    const oldest = ofUser.length >= MOST_REMEMBERED ? ofUser[0]?.[0] : undefined
-    if (oldest !== undefined) this.#remembered.delete(oldest)
-    if (this.#remembered.size >= MOST_REMEMBERED_IN_ALL) return false
-    this.#remembered.set(key, { userId: callerId, untilMs: nowMs + ask.rememberMs })
-    return true
+  /** The decision is for the next equal call, or is remembered where the rule allows that and there is room. */
+  #keep({ id, asked }: ApprovalRequest, approved: boolean, remember: boolean, nowMs: number): KeptChange {
+    const { key, lastingKey, caller, serverId, ask, isSingle } = asked
+    const lasting = approved && remember && ask.rememberMs > 0 && this.#decisions.hasRoom
+    return this.#decisions.add({
+      ...{ approvalId: id, userId: caller.userId, serverId, approved, lasting },
+      key: lasting ? lastingKey : key,
+      stored: lasting || (approved && !isSingle),
+      untilMs: nowMs + (lasting ? ask.rememberMs : DECIDED_MS),
+    })
   }
 }

@@ -1,8 +1,10 @@
 import type { PluginContext, UserActor } from 'patchbay/contract'
+import type {} from 'patchbay/features'
 import { z } from 'zod'
 import type { ApprovalRequest, Requests } from './requests.ts'
 import type { ApprovalStore } from './store.ts'
 import type { ApprovalRow } from './tables.ts'
+import type { Trail } from './trail.ts'
 
 const TAG = 'approvals'
 const STATES = ['pending', 'approved', 'denied', 'expired'] as const
@@ -23,7 +25,9 @@ const approval = z.object({
   decidedBy: z.string().optional(),
   decidedAt: z.string().optional(),
   note: z.string().optional(),
+  reason: z.enum(['restart']).optional().meta({ description: 'The hub was started again while it waited' }),
   mayDecide: z.boolean().meta({ description: 'True while it waits for you; an access key cannot decide' }),
+  team: z.string().optional().meta({ description: 'The team that decides, while the request waits' }),
   rememberSeconds: z.number().optional().meta({
     description: 'Time for which you may allow the same call again without a question',
   }),
@@ -34,9 +38,19 @@ const example = {
   ...{ expiresAt: '2026-11-29T10:10:00.000Z', state: 'pending', mayDecide: true },
 } as const
 
+/** Acts as the hub where a name is shown to somebody who decides. */
+const HUB = { kind: 'system', purpose: 'approvals' } as const
+
+/** The parts of the plugin that the routes use. */
+interface RouteParts {
+  readonly requests: Requests
+  readonly store: ApprovalStore
+  readonly trail: Trail
+}
+
 /** Adds the routes of requests. */
-export function addRoutes(context: PluginContext<unknown>, requests: Requests, store: ApprovalStore): void {
-  const { routes, people, registry, audit } = context
+export function addRoutes(context: PluginContext<unknown>, { requests, store, trail }: RouteParts): void {
+  const { routes, people, registry, teams } = context
 
   routes.add({
     ...{ method: 'GET', path: '/api/approvals', whole: true, access: 'user', tag: TAG },
@@ -44,13 +58,13 @@ export function addRoutes(context: PluginContext<unknown>, requests: Requests, s
     query: z.object({ state: z.enum(STATES).optional() }),
     answers: {
       200: {
-        description: 'The newest first, at most 200',
+        description: 'Those that wait, then at most 200 others; of either the newest first',
         schema: z.object({ items: z.array(approval) }),
         example: { items: [example] },
       },
     },
     async handle({ actor, query: { state } }) {
-      const rows = await store.list(actor.userId, state, false)
+      const rows = await store.list(actor.userId, teams.of(actor.userId), state)
       return { body: { items: await Promise.all(rows.map(row => shown(row, actor))) } }
     },
   })
@@ -102,8 +116,7 @@ export function addRoutes(context: PluginContext<unknown>, requests: Requests, s
           'approval_decided',
           `The request was decided before: it is ${(await found(actor, row.id)).state}`,
         )
-      const detail = { tool: row.tool, approval: row.id, by: 'console', remember }
-      audit(actor, decision, request.asked.server, actor.userId, { detail, request: { requestId, clientAddress } })
+      trail.decided(actor, request, 'console', { remember }, { requestId, clientAddress })
       return { body: await shown(await found(actor, row.id), actor) }
     },
   })
@@ -115,21 +128,36 @@ export function addRoutes(context: PluginContext<unknown>, requests: Requests, s
     return row
   }
 
+  /**
+   * The user named by the rule decides; administrators may decide for owners. Of a team the present members do, without the one who
+   * made the call.
+   */
+  function decides({ userId, role }: UserActor, { decider_id, user_id, team_id, who }: ApprovalRow): boolean {
+    if (who === 'team') return userId !== user_id && team_id !== null && teams.of(userId).includes(team_id)
+    return decider_id === userId || (role === 'admin' && who === 'owner')
+  }
+
   async function shown(row: ApprovalRow, actor: UserActor) {
     const request: ApprovalRequest | undefined = requests.byId(row.id)
-    const [server, caller] = await Promise.all([registry.server(actor, row.server_id), people.byId(row.user_id)])
+    const isDecider = decides(actor, row)
+    const [server, caller] = await Promise.all([
+      // A member of a team decides about servers of others too, and knows their names from that.
+      registry.server(isDecider ? HUB : actor, row.server_id),
+      people.byId(row.user_id),
+    ])
     return {
       ...{ id: row.id, server: server ? `${server.ownerName}~${server.name}` : row.server_id, tool: row.tool },
       ...{ caller: caller?.name ?? '', client: row.client, count: request?.count ?? row.count },
       ...{ createdAt: row.created_at, expiresAt: row.expires_at, state: row.state },
       ...decisionOf(row),
-      ...waitingOf(request, decides(actor, row)),
+      ...waitingOf(request, isDecider),
     }
   }
 }
 
-function decisionOf({ decided_by, decided_at, note }: ApprovalRow) {
+function decisionOf({ decided_by, decided_at, note, reason }: ApprovalRow) {
   return {
+    ...(reason === null ? {} : { reason }),
     ...(decided_by === null ? {} : { decidedBy: decided_by }),
     ...(decided_at === null ? {} : { decidedAt: decided_at }),
     ...(note === null ? {} : { note }),
@@ -143,12 +171,8 @@ function waitingOf(request: ApprovalRequest | undefined, isDecider: boolean) {
   const mayRead = isDecider || ask.who === 'caller'
   return {
     mayDecide: isDecider,
+    ...(ask.team === undefined ? {} : { team: ask.team }),
     ...(mayRead ? { arguments: shown } : {}),
     ...(isDecider && ask.rememberMs > 0 ? { rememberSeconds: ask.rememberMs / 1_000 } : {}),
   }
-}
-
-/** The user named by the rule decides; administrators may decide for owners. */
-function decides({ userId, role }: UserActor, { decider_id, who }: ApprovalRow): boolean {
-  return decider_id === userId || (role === 'admin' && who === 'owner')
 }

@@ -160,27 +160,27 @@ const ruleFields = z.strictObject({
     .enum(['allow', 'ask', 'deny'])
     .meta(fieldTexts('Then', 'Allow the call, ask a person, or deny it.', '处理', '允许调用、询问人员或拒绝。')),
   who: z
-    .enum(['caller', 'owner'])
+    .union([z.enum(['caller', 'owner']), z.string().regex(/^team:[^\0]{1,64}$/)])
     .optional()
     .meta(
       fieldTexts(
         'Who decides',
-        'By default the owner of the server or group.',
+        '`owner` of the server or group (the default), `caller`, or `team:` and the name of a team.',
         '由谁决定',
-        '默认由服务器或分组的所有者决定。',
+        '服务器或分组的所有者 `owner`（默认）、调用者 `caller`，或 `team:` 加团队名称。',
       ),
     ),
   by: z
-    .array(z.enum(['elicitation', 'console']))
+    .array(z.enum(['elicitation', 'console', 'chat']))
     .min(1)
-    .max(2)
+    .max(3)
     .optional()
     .meta(
       fieldTexts(
         'Ways to decide',
-        'By default the console. An agent may answer an elicitation by itself.',
+        'By default the console. `chat` adds a message with a link to it, by the channels of those who decide. An agent may answer an elicitation by itself.',
         '决定方式',
-        '默认使用控制台。智能体可能自行回答征询。',
+        '默认使用控制台。`chat` 另外通过决定者的通知渠道发送带链接的消息。智能体可能自行回答征询。',
       ),
     ),
   timeout: duration

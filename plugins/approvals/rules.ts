@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
 import type { GatedCall } from 'patchbay/features'
-import { canonical, valueAt } from 'patchbay/plugin-kit'
+import { canonical, nameKey, valueAt } from 'patchbay/plugin-kit'
 import { matches } from './glob.ts'
 import type { Policy, Rule } from './rule-schema.ts'
 
@@ -11,10 +11,16 @@ const USUAL_TIMEOUT = '10m'
 type When = Rule['when']
 type Condition = NonNullable<When['arguments']>[string]
 
+export type Who = 'caller' | 'owner' | 'team'
+export type Way = 'elicitation' | 'console' | 'chat'
+
 /** A rule that wants a decision. `rule`: its text, so that a decision is for this form of the rule alone. */
 export interface Ask {
-  readonly who: 'caller' | 'owner'
-  readonly by: readonly ('elicitation' | 'console')[]
+  readonly who: Who
+  /** The name of the team that decides. */
+  readonly team?: string
+  /** A message leads to the console, so that `chat` never stands without it. */
+  readonly by: readonly Way[]
   readonly timeoutMs: number
   /** 0: a decision is for one call. */
   readonly rememberMs: number
@@ -31,12 +37,19 @@ export function verdictOf({ rules, trustAnnotations = false }: Policy, call: Gat
   })
   if (!found) return undefined
   if (found.then !== 'ask') return found.then
-  const { who = 'owner', by = ['console'], timeout = USUAL_TIMEOUT, remember } = found
+  const { who, by = ['console'], timeout = USUAL_TIMEOUT, remember } = found
+  const team = teamOf(who)
   return {
-    ...{ who, by, rule: JSON.stringify(found) },
+    ...(team === undefined ? { who: who === 'caller' ? 'caller' : 'owner' } : { who: 'team', team }),
+    ...{ by: by.includes('chat') ? [...new Set<Way>([...by, 'console'])] : by, rule: JSON.stringify(found) },
     timeoutMs: clamped(timeout),
     rememberMs: remember === undefined ? 0 : clamped(remember),
   }
+}
+
+/** The name of the team in `team:crew`. */
+export function teamOf(who: string | undefined): string | undefined {
+  return who?.startsWith('team:') ? who.slice('team:'.length) : undefined
 }
 
 function clamped(text: string): number {
@@ -66,12 +79,8 @@ function fits(wanted: When, { tool, tags, arguments: given, actor, client }: Gat
 
 /** Letter case does not count in tags. */
 function hasTag(wanted: readonly string[], present: readonly string[]): boolean {
-  const known = new Set(present.map(folded))
-  return wanted.some(tag => known.has(folded(tag)))
-}
-
-function folded(tag: string): string {
-  return tag.normalize('NFKC').toLowerCase()
+  const known = new Set(present.map(nameKey))
+  return wanted.some(tag => known.has(nameKey(tag)))
 }
 
 /** Annotations that are missing have the defaults of MCP. */

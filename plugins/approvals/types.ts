@@ -1,5 +1,7 @@
-/** The state of a request. `expired`: nobody decided in time, or the hub was started again. */
+/** The state of a request. `expired`: it ended without a decision. */
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'expired'
+/** `restart`: the hub or the plugin stopped while it waited. */
+export type EndReason = 'restart'
 
 declare module 'patchbay/contract' {
   interface ErrorCodes {

@@ -1,4 +1,5 @@
 import { definePlugin } from 'patchbay/contract'
+import { commands } from './commands.ts'
 import { createBundles } from './create.ts'
 import { ERRORS, FIELD_CODES } from './errors.ts'
 import { addBundleRoutes } from './routes.ts'
@@ -15,7 +16,8 @@ export default definePlugin({
   name: 'bundles',
   contract: 1,
   claims: ['/api/bundles', '/api/bundles/*'],
-  programs: { [FIELD]: FIELD_SCHEMA },
+  programs: { [FIELD]: { schema: FIELD_SCHEMA, folder: 'bundles' } },
+  commands,
   errors: ERRORS,
   fieldCodes: FIELD_CODES,
   limits: { bundlesPerUser: 10, bundleBytes: 64 * MIB, diskBytesPerUser: 1_024 * MIB },

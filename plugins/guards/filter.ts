@@ -1,5 +1,6 @@
 import { HubError, type JsonObject, type PluginContext } from 'patchbay/contract'
 import type { ContentFilter, FilteredRequest, FilteredText, OpenFilter, ReceivedKind } from 'patchbay/features'
+import { withChanges } from './change.ts'
 import { type Checked, check } from './check/check.ts'
 import { type CheckedRule, type Compiled, compile } from './check/compile.ts'
 import { parseWritten } from './check/json.ts'
@@ -7,7 +8,7 @@ import { CheckQueue, type CheckThread } from './check/queue.ts'
 import { inspect } from './check/spots.ts'
 import { ERRORS } from './errors.ts'
 import type { Findings } from './findings.ts'
-import { checkedRule, fits, type Rule } from './rules.ts'
+import { checkedRule, fits, isTagged, type Rule } from './rules.ts'
 import type { Place } from './types.ts'
 import { type WebhookAnswer, Webhooks } from './webhook.ts'
 
@@ -57,10 +58,13 @@ export class Guards implements ContentFilter {
   open(request: FilteredRequest): OpenFilter | undefined {
     const places = this.#places.of(request.server.id, request.group?.id)
     if (places.length === 0) return undefined
+    const { server, group } = request
     const tool = request.method === 'tools/call' ? request.item : undefined
+    const present = [...(group?.tags ?? []), ...(server.tags ?? [])]
     const applied = places
       .flatMap(place => this.#rulesOf(place))
       .filter(({ rule: { tools } }) => tools === undefined || tool === undefined || fits(tool, tools))
+      .filter(({ rule: { tags } }) => isTagged(tags, present))
     return applied.length === 0 ? undefined : new GuardedRequest(this.parts, request, applied)
   }
 
@@ -71,6 +75,7 @@ export class Guards implements ContentFilter {
     const rules = places
       .flatMap(place => this.#rulesOf(place))
       .filter(({ rule, compiled }) => compiled && rule.on !== 'arguments' && rule.then !== 'observe')
+      .filter(({ rule: { tags } }) => isTagged(tags, server.tags ?? []))
     if (rules.length === 0) return text
     if (!isShort(text.length, rules)) return UNCHECKED
     const masking = rules.flatMap(({ compiled }) => (compiled ? [{ ...compiled, then: 'mask' as const }] : []))
@@ -150,7 +155,7 @@ class GuardedRequest implements OpenFilter {
       text: typeof text === 'string' ? text : text.parts,
     }
     try {
-      return await this.#parts.queue.check(this.#owner, request, length)
+      return await this.#parts.queue.check({ owner: this.#owner, caller: this.#request.actor.userId }, request, length)
     } catch (error) {
       for (const one of rules) this.#note('result', one, 'failed', [])
       if (rules.every(({ rule }) => rule.then === 'observe')) return { findings: {} }
@@ -174,7 +179,8 @@ class GuardedRequest implements OpenFilter {
   ): Promise<string | undefined> {
     const isObserving = one.rule.then === 'observe'
     const answer = await this.#answerOf(on, one, webhook, text)
-    if (answer === undefined) {
+    const changed = answer?.action === 'change' ? this.#changed(on, one.place, text, answer.value) : undefined
+    if (answer === undefined || (answer.action === 'change' && changed === undefined)) {
       this.#note(on, one, 'failed', [])
       if (isObserving || webhook.onFailure === 'open') return undefined
       throw this.#refusal(on, one, 'could not be looked at by its webhook')
@@ -183,8 +189,21 @@ class GuardedRequest implements OpenFilter {
     const action = isObserving ? 'observed' : answer.action === 'refuse' ? 'refused' : 'masked'
     this.#note(on, one, action, [{ path: '', kind: 'webhook', length: 0 }])
     if (isObserving) return undefined
-    if (answer.action === 'change') return JSON.stringify(answer.value)
+    if (answer.action === 'change') return changed
     throw this.#refusal(on, one, answer.reason === '' ? 'is refused by its webhook' : `is refused: ${answer.reason}`)
+  }
+
+  /** The content with a webhook's changes; undefined when it may not make them, or has not kept the form of the content. */
+  #changed(on: Direction, place: Place, text: string, value: JsonObject): string | undefined {
+    // Arguments have been approved as they were: only those who may set rules for the server change them.
+    const mayChange = on === 'result' || !place.key.startsWith('group') || this.#isOfServersOwner
+    const merged = mayChange ? withChanges(on, parseWritten(text) as JsonObject, value) : undefined
+    return merged && JSON.stringify(merged)
+  }
+
+  get #isOfServersOwner(): boolean {
+    const { server, group } = this.#request
+    return group?.ownerId === server.ownerId
   }
 
   /** Undefined when the webhook fails: the reason may quote its address, which is not for callers. */
@@ -200,7 +219,8 @@ class GuardedRequest implements OpenFilter {
     const owner = place.key === 'hub' ? '' : (ofGroup ?? server.ownerId)
     // A webhook shows and changes only what its owner could see and change anyway.
     const isOwn = owner === '' || owner === actor.userId || (owner === server.ownerId && !withOwnCredential)
-    if (!isOwn) return undefined
+    // The former owner of a server or group chose its address: it is asked again when the present one has saved the rules.
+    if (!isOwn || (place.webhooksOf !== undefined && place.webhooksOf !== owner)) return undefined
     const fetch = owner === '' ? context.fetch : context.fetchFor(owner)
     const question = {
       ...{ rule: rule.id, on, method, server: server.name, user: actor.name },
@@ -208,7 +228,8 @@ class GuardedRequest implements OpenFilter {
       ...(item === undefined ? {} : { tool: item }),
     }
     try {
-      return await webhooks.ask(webhook, { owner, fetch, signal: context.signal }, question, text)
+      const turn = `${owner} ${actor.userId}`
+      return await webhooks.ask(webhook, { turn, fetch, signal: context.signal }, question, text)
     } catch {
       return undefined
     }

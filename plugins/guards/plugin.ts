@@ -4,6 +4,7 @@ import type { CheckThread } from './check/queue.ts'
 import { ERRORS } from './errors.ts'
 import { Guards } from './filter.ts'
 import { Findings } from './findings.ts'
+import { PortableRules } from './portable.ts'
 import { addRoutes } from './routes.ts'
 import { RuleSets } from './rule-sets.ts'
 import { isSigningSecret, rules } from './rules.ts'
@@ -40,6 +41,7 @@ export default definePlugin<z.infer<typeof config>>({
     '/api/groups/{ref}/guards',
     '/api/groups/{ref}/guards/{id}/samples',
   ],
+  attachedSettings: { guards: ['server', 'group'] },
   migrations: { '0001-first': first },
   async setup(context) {
     const findings = new Findings(() => new Date().toISOString())
@@ -47,9 +49,15 @@ export default definePlugin<z.infer<typeof config>>({
     await sets.load()
     const open = (): CheckThread => context.thread(new URL('./thread.ts', import.meta.url).href)
     context.contribute('contentFilter', 'guards', new Guards(context, sets, findings, open))
-    context.events.on('server.removed', ({ data }) => sets.removed({ kind: 'server', id: data.serverId }))
-    context.events.on('group.removed', ({ data }) => sets.removed({ kind: 'group', id: data.groupId }))
-    addRoutes({ context, sets, findings })
+    context.events.on('server.removed', ({ data }) => {
+      if (!data.transferred) sets.removed({ kind: 'server', id: data.serverId })
+    })
+    context.events.on('group.removed', ({ data }) => {
+      if (!data.transferred) sets.removed({ kind: 'group', id: data.groupId })
+    })
+    const portable = new PortableRules(sets)
+    context.contribute('attachedSettings', 'guards', portable)
+    addRoutes({ context, sets, findings, portable })
     context.contribute('builtPage', 'guards', { access: 'user' })
     return undefined
   },

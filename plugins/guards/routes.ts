@@ -55,6 +55,7 @@ export interface GuardRoutesDeps {
   readonly context: Pick<PluginContext<unknown>, 'routes' | 'servers' | 'groups' | 'audit' | 'registry'>
   readonly sets: RuleSets
   readonly findings: Findings
+  readonly portable: { refuseStated(target: Target): void }
 }
 
 /** Adds the routes of the rules of servers, of groups, and of the hub. */
@@ -73,7 +74,7 @@ async function owned({ context }: GuardRoutesDeps, things: keyof typeof KINDS, a
 }
 
 function addPlaceRoutes(deps: GuardRoutesDeps, things: keyof typeof KINDS): void {
-  const { context, sets, findings } = deps
+  const { context, sets, findings, portable } = deps
   const { routes, audit } = context
   const path = `/api/${things}/{ref}/guards`
   const kind = KINDS[things]
@@ -95,7 +96,8 @@ function addPlaceRoutes(deps: GuardRoutesDeps, things: keyof typeof KINDS): void
     answers: { 200: { description: 'The rules, and what each has done', schema: shown, example } },
     async handle({ actor, params: { ref }, body, requestId, clientAddress }) {
       const { target, found } = await owned(deps, things, actor, ref)
-      await sets.replace(target, body.rules)
+      portable.refuseStated(target)
+      await sets.replace(target, body.rules, found.ownerId)
       const acting = body.rules.filter(one => one.then !== 'observe').length
       const detail = { [kind]: found.id, rules: body.rules.length, acting }
       audit(actor, 'update', found.name, found.ownerId, { detail, request: { requestId, clientAddress } })

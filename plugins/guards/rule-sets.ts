@@ -8,6 +8,8 @@ import type { GuardTables, RuleSetRow } from './tables.ts'
 import type { Place } from './types.ts'
 
 const TABLE = 'rule_set'
+/** Beside the secrets of webhooks, by rule: no rule has this id. */
+const OWNER = '$owner'
 /** Longest text of the rules of one server or group. */
 const MOST_CHARACTERS = 16 * 1024
 
@@ -55,22 +57,25 @@ export class RuleSets implements Places {
     return this.#places.get(`${kind} ${id}`)?.rules ?? []
   }
 
-  /** Puts these rules in the place of those that are there. A mask in place of a secret keeps it, while its address stays. */
-  async replace(target: Target, given: readonly Rule[]): Promise<void> {
+  /**
+   * Puts these rules in the place of those that are there. A mask in place of a secret keeps it, while its address stays.
+   * `ownerId`: of the server or group at this moment. `tables`: of a transaction of which this is a part.
+   */
+  async replace(target: Target, given: readonly Rule[], ownerId: string, tables = this.#tables): Promise<void> {
     const key = `${target.kind} ${target.id}`
     const before = this.rules(target)
     const rules = withSecrets(given, before)
     const secrets = Object.fromEntries(rules.flatMap(({ id, webhook }) => (webhook ? [[id, webhook.secret]] : [])))
     const text = JSON.stringify(rules.map(withoutSecret))
-    if (text.length > MOST_CHARACTERS)
-      throw validationError([
-        { pointer: '#/rules', code: 'length', detail: `All rules together have at most ${MOST_CHARACTERS} characters` },
-      ])
+    requireShort(text)
     const place = { id: target.id, user_id: null }
-    const sealed = Object.keys(secrets).length > 0 ? this.#sealing.seal(TABLE, place, JSON.stringify(secrets)) : null
+    const hasWebhooks = Object.keys(secrets).length > 0
+    const sealed = hasWebhooks
+      ? this.#sealing.seal(TABLE, place, JSON.stringify({ ...secrets, [OWNER]: ownerId }))
+      : null
     const owner =
       target.kind === 'server' ? { server_id: target.id, group_id: null } : { server_id: null, group_id: target.id }
-    await this.#tables.write(async (db, after) => {
+    await tables.write(async (db, after) => {
       await db.deleteFrom(TABLE).where('id', '=', target.id).execute()
       if (rules.length > 0)
         await db
@@ -78,7 +83,7 @@ export class RuleSets implements Places {
           .values({ ...place, ...owner, rules: text, sealed })
           .execute()
       after(() => {
-        if (rules.length > 0) this.#places.set(key, { key, rules })
+        if (rules.length > 0) this.#places.set(key, { key, rules, ...(hasWebhooks ? { webhooksOf: ownerId } : {}) })
         else this.#places.delete(key)
         const same = before.filter(one => rules.some(other => JSON.stringify(other) === JSON.stringify(one)))
         this.#findings.forget(key, new Set(same.map(({ id }) => id)))
@@ -94,7 +99,7 @@ export class RuleSets implements Places {
 
   #placeOf(row: RuleSetRow): Place {
     const key = row.server_id === null ? `group ${row.group_id}` : `server ${row.server_id}`
-    const secrets =
+    const secrets: Readonly<Record<string, string>> =
       row.sealed === null
         ? {}
         : (JSON.parse(this.#sealing.open(TABLE, { id: row.id, user_id: null }, row.sealed)) as Record<string, string>)
@@ -102,7 +107,8 @@ export class RuleSets implements Places {
     const whole = stored.map(one =>
       one.webhook ? { ...one, webhook: { ...one.webhook, secret: secrets[one.id] ?? '' } } : one,
     )
-    return { key, rules: rulesSchema.parse(whole) }
+    const { [OWNER]: webhooksOf } = secrets
+    return { key, rules: rulesSchema.parse(whole), ...(webhooksOf === undefined ? {} : { webhooksOf }) }
   }
 }
 
@@ -113,11 +119,20 @@ export function shownRule(rule: Rule): Rule {
   return rule.webhook ? { ...rule, webhook: { ...rule.webhook, secret: maskSecret(rule.webhook.secret) } } : rule
 }
 
-function withoutSecret(rule: Rule): Rule {
+/** Throws `validation_failed` for rules that are too long together. */
+export function requireShort(text: string): void {
+  if (text.length <= MOST_CHARACTERS) return
+  const detail = `All rules together have at most ${MOST_CHARACTERS} characters`
+  throw validationError([{ pointer: '#/rules', code: 'length', detail }])
+}
+
+/** A rule without its secret. */
+export function withoutSecret(rule: Rule): Rule {
   return rule.webhook ? { ...rule, webhook: { ...rule.webhook, secret: '' } } : rule
 }
 
-function withSecrets(given: readonly Rule[], before: readonly Rule[]): Rule[] {
+/** The rules with the secrets that stand behind masks. Throws `validation_failed`. */
+export function withSecrets(given: readonly Rule[], before: readonly Rule[]): Rule[] {
   const errors: FieldError[] = []
   const rules = given.map((rule, index) => {
     const { webhook } = rule

@@ -1,4 +1,4 @@
-import { fieldTexts } from 'patchbay/plugin-kit'
+import { fieldTexts, nameKey } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 import type { CheckedRule } from './check/compile.ts'
 import { asciiHost } from './find/domains.ts'
@@ -151,6 +151,19 @@ export const rule = z
       .max(50)
       .optional()
       .meta(fieldTexts('Tools', 'Names of tools, with `*`; all by default.', '工具', '工具名，可含 `*`；默认全部。')),
+    tags: z
+      .array(z.string().min(1).max(32))
+      .min(1)
+      .max(20)
+      .optional()
+      .meta(
+        fieldTexts(
+          'Tags',
+          'Tags, one of which the server or the group has; any by default.',
+          '标签',
+          '服务器或分组具有其中之一的标签；默认不限。',
+        ),
+      ),
   })
   .refine(
     given => (given.match === undefined) !== (given.webhook === undefined),
@@ -176,6 +189,13 @@ export function checkedRule(place: string, { id, match: given, then: action }: R
   const { pattern: patterns, ...rest } = given
   const list = patterns === undefined ? {} : { pattern: typeof patterns === 'string' ? [patterns] : patterns }
   return { place, id, match: { ...rest, ...list }, then: action }
+}
+
+/** True when a server or group has one of the tags that a rule names, or when it names none. */
+export function isTagged(wanted: Rule['tags'], present: readonly string[]): boolean {
+  if (wanted === undefined) return true
+  const keys = new Set(present.map(nameKey))
+  return wanted.some(tag => keys.has(nameKey(tag)))
 }
 
 /** True when a name fits one of the globs; `*` stands for any characters. */

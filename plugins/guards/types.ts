@@ -5,6 +5,8 @@ export interface Place {
   /** `hub`, `server {id}` or `group {id}`. */
   readonly key: string
   readonly rules: readonly Rule[]
+  /** The owner of the server or group when its webhooks were saved; absent without webhooks. */
+  readonly webhooksOf?: string
 }
 
 /** The actions of a rule that are counted. */

@@ -6,7 +6,7 @@ import type { Rule } from './rules.ts'
 /** Longest content that is sent to a webhook, and longest answer, in characters and bytes. */
 const MOST = 1024 * 1024
 const LONGEST_REASON = 200
-/** Requests of one owner's webhooks at the same time. */
+/** Requests to one owner's webhooks at the same time, about the calls of one user. */
 const MOST_AT_ONCE = 32
 
 export type Webhook = NonNullable<Rule['webhook']>
@@ -28,21 +28,21 @@ export type WebhookAnswer =
   | { readonly action: 'refuse'; readonly reason: string }
   | { readonly action: 'change'; readonly value: JsonObject }
 
-/** Asks webhooks about content, at most 32 at a time of one owner. */
+/** Asks webhooks about content, at most 32 at a time of one owner for each caller: nobody's calls wait for those of others. */
 export class Webhooks {
   readonly #open = new Map<string, number>()
 
-  /** `text`: JSON of the content. Rejects when there is no answer in time, or none that can be read. */
+  /** `text`: JSON of the content. `turn`: the owner of the webhook and the caller. Rejects when there is no answer in time, or none that can be read. */
   async ask(
     { url, secret, timeoutMs }: Webhook,
-    { owner, fetch, signal }: { owner: string; fetch: GuardedFetch; signal: AbortSignal },
+    { turn, fetch, signal }: { turn: string; fetch: GuardedFetch; signal: AbortSignal },
     question: WebhookQuestion,
     text: string,
   ): Promise<WebhookAnswer> {
     if (text.length > MOST) throw new Error('The content is too long for a webhook')
-    const open = this.#open.get(owner) ?? 0
+    const open = this.#open.get(turn) ?? 0
     if (open >= MOST_AT_ONCE) throw new Error('Too many requests to webhooks')
-    this.#open.set(owner, open + 1)
+    this.#open.set(turn, open + 1)
     const late = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
     try {
       const head = JSON.stringify({ version: '1', ...question }).slice(0, -1)
@@ -62,9 +62,9 @@ export class Webhooks {
       }
       return answerOf(response.status === 204 ? { action: 'pass' } : parseWritten(await response.text()))
     } finally {
-      const left = (this.#open.get(owner) ?? 1) - 1
-      if (left > 0) this.#open.set(owner, left)
-      else this.#open.delete(owner)
+      const left = (this.#open.get(turn) ?? 1) - 1
+      if (left > 0) this.#open.set(turn, left)
+      else this.#open.delete(turn)
     }
   }
 }

@@ -42,7 +42,7 @@ const refusals = {
 
 /** Adds the routes of invitations. */
 export function addRoutes(context: PluginContext<unknown>, invitations: Invitations): void {
-  const { routes, shares } = context
+  const { routes, shares, signIns } = context
 
   routes.add({
     ...{ method: 'GET', path: '/api/invitations', whole: true, access: 'user', tag: TAG },
@@ -96,9 +96,11 @@ export function addRoutes(context: PluginContext<unknown>, invitations: Invitati
         schema: z.object({ id: z.string(), url: z.string(), expiresAt: z.string() }),
         example: { id: '5f0c…', url: 'https://hub.example/invite#pbi_…', expiresAt: '2026-12-06T10:00:00.000Z' },
       },
+      403: { description: 'reauth_required' },
       409: { description: 'invitation_limit' },
     },
     async handle({ actor, body, baseUrl }) {
+      signIns.requireProofOfSession(actor)
       const { row, token: secret } = await invitations.create(actor, body, endOf(body.expires))
       return { status: 201, body: { id: row.id, url: `${baseUrl}/invite#${secret}`, expiresAt: row.expires_at } }
     },

@@ -3,7 +3,6 @@ import type {
   Counted,
   DurationRow,
   LogBatch,
-  LogStoreFault,
   LogStoreFeed,
   Measured,
   PendingRows,
@@ -14,7 +13,7 @@ import type {
 } from 'patchbay/features'
 import { isAdmin } from 'patchbay/log-kit'
 import { logError } from './errors.ts'
-import { historyFault } from './fault.ts'
+import { type HistoryFault, historyFault } from './fault.ts'
 import type {
   HistoryAnswer,
   HistoryMessage,
@@ -77,7 +76,7 @@ export class History {
   }
 
   /** Why records or numbers are not stored now; undefined while they are. */
-  get fault(): LogStoreFault | undefined {
+  get fault(): HistoryFault | undefined {
     const [error] = [this.#sources?.queue.fault, ...this.#numberFaults.values()].filter(each => each !== undefined)
     return error === undefined ? undefined : historyFault(error)
   }

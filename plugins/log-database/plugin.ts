@@ -1,6 +1,8 @@
 import { definePlugin, type PluginContext } from 'patchbay/contract'
 import type { LogStore } from 'patchbay/features'
 import { ERRORS, logError } from './errors.ts'
+import { hubSettings } from './hub-settings.ts'
+import { HEALTH_CHECKS, METRICS } from './monitoring.ts'
 import type { HistoryAnswer, HistoryMessage } from './protocol.ts'
 import { addActivityRoute } from './routes/activity.ts'
 import { addAggregationRoutes } from './routes/aggregations.ts'
@@ -22,7 +24,11 @@ export default definePlugin({
   },
   errors: ERRORS,
   words,
+  healthChecks: HEALTH_CHECKS,
+  metrics: METRICS,
+  logComponents: ['history'],
   systemSettings: SETTINGS,
+  hubSettings,
   async setup(context) {
     const options = historyOptions(await context.systemSettings(), await context.folder())
     if (!options) {
@@ -30,8 +36,11 @@ export default definePlugin({
       return undefined
     }
     const openThread = () => context.thread<HistoryMessage, HistoryAnswer>(new URL('./thread.ts', import.meta.url).href)
-    const { store, end } = openHistory(options, context.log, openThread)
+    const { store, state, bytes, behind, end } = openHistory(options, context.log, openThread)
     offer(context, store)
+    context.contribute('healthCheck', 'history', { state })
+    context.contribute('metric', 'history_bytes', { numbers: bytes })
+    context.contribute('metric', 'history_behind_records', { numbers: behind })
     return end
   },
 })

@@ -1,10 +1,8 @@
 import type { JsonValue } from 'patchbay/contract'
 import type { HistoryOptions } from './protocol.ts'
 
-/** Keys of the hub's settings that are about stored records. */
-export const SETTINGS = [
-  ...(['logDatabase', 'logRetentionMs', 'historyMaxBytes', 'logTable', 'logIndexes', 'databaseUrl'] as const),
-]
+/** Keys of the hub's own settings that are about stored records. */
+export const SETTINGS = ['logDatabase', 'logRetentionMs', 'logTable', 'logIndexes', 'databaseUrl'] as const
 
 /** The options in the settings of the hub; undefined when records are not to be stored. */
 export function historyOptions(

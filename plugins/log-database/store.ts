@@ -2,8 +2,9 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PluginLogger } from 'patchbay/contract'
-import type { LogStore, LogStoreFeed, LogStoreSink } from 'patchbay/features'
+import type { HealthCheck, LogStore, LogStoreFeed, LogStoreSink, MetricSource } from 'patchbay/features'
 import { History, type Thread } from './client.ts'
+import { byKind, stateOf } from './monitoring.ts'
 import type { HistoryOptions } from './protocol.ts'
 import { StoringPace } from './storing-pace.ts'
 
@@ -23,12 +24,19 @@ const POSTGRES_BATCH = 2_000
 /** Time after which numbers are stored, in milliseconds: the length of their slots. */
 const SLOT_MS = 10_000
 
-/** Opens the store. `end` stores what waits and closes the files. */
-export function openHistory(
-  options: HistoryOptions,
-  log: PluginLogger,
-  openThread: () => Thread,
-): { readonly store: LogStore; readonly end: () => Promise<void> } {
+/** An open store. */
+export interface OpenHistory {
+  readonly store: LogStore
+  readonly state: HealthCheck['state']
+  /** Sizes of the files, and the number of records that are not stored yet. */
+  readonly bytes: MetricSource['numbers']
+  readonly behind: MetricSource['numbers']
+  /** Stores what waits and closes the files. */
+  readonly end: () => Promise<void>
+}
+
+/** Opens the store. */
+export function openHistory(options: HistoryOptions, log: PluginLogger, openThread: () => Thread): OpenHistory {
   const { folder, databaseUrl } = options
   const makeFolder = folderMaker(folder)
   const history = new History(options, log, openThread)
@@ -49,10 +57,6 @@ export function openHistory(
       makeFolder()
       return await history.write(batch, pace.restAfter(feed?.arrived ?? 0))
     },
-    get fault() {
-      return history.fault
-    },
-    bytes: () => bytesIn(folder),
   }
   const end = async (): Promise<void> => {
     clearInterval(timer)
@@ -61,7 +65,13 @@ export function openHistory(
     await feed?.end(databaseUrl === undefined ? LAST_MS : POSTGRES_LAST_MS)
     await history.close()
   }
-  return { store: { for: actor => history.for(actor), sink }, end }
+  return {
+    store: { for: actor => history.for(actor), sink },
+    state: () => stateOf(history.fault),
+    bytes: async () => byKind(await bytesIn(folder)),
+    behind: () => [{ value: feed?.waiting ?? 0 }],
+    end,
+  }
 }
 
 /**

@@ -1,11 +1,12 @@
 import { definePlugin } from 'patchbay/contract'
 import { createMarket } from './create.ts'
 import { ERRORS } from './errors.ts'
+import { hubSettings } from './hub-settings.ts'
 import { KeptLists } from './kept-list.ts'
 import { checkOrigin } from './origin-check.ts'
 import { addTemplateRoutes } from './routes/templates.ts'
 import { addUpgradeRoutes } from './routes/upgrades.ts'
-import { marketSettings, SETTINGS } from './settings.ts'
+import { marketSettings } from './settings.ts'
 import type { TemplateOrigin } from './types.ts'
 import { originView } from './views.ts'
 import { words } from './words.zh.ts'
@@ -18,7 +19,7 @@ export default definePlugin({
   errors: ERRORS,
   words,
   points: { marketSource: { main: true } },
-  systemSettings: SETTINGS,
+  hubSettings,
   async setup(context) {
     const { servers, log, routes } = context
     const market = createMarket({

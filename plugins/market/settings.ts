@@ -7,9 +7,6 @@ export interface MarketSettings extends SourceSettings {
   readonly users: 'all' | 'admin'
 }
 
-/** Keys of the hub's settings that are about the market. */
-export const SETTINGS = ['marketEnabled', 'marketUsers', 'marketOffline', 'marketSourcesOff'] as const
-
 /** The market's settings in those of the hub. */
 export function marketSettings(values: Readonly<Record<string, JsonValue>>): MarketSettings {
   const { marketEnabled, marketUsers, marketOffline, marketSourcesOff } = values

@@ -4,11 +4,11 @@ import { Broker } from './broker.ts'
 import { first, heldTokens } from './credentials/tables.ts'
 import { ERRORS } from './errors.ts'
 import { checkBrought } from './fields/check-brought.ts'
-import { BRING_FIELDS, SIGN_IN_FIELDS } from './fields/sign-in-fields.ts'
 import { Connect } from './flows/connect.ts'
 import { followServers } from './flows/ended-servers.ts'
 import { LIMITS } from './limits.ts'
 import { addRoutes } from './routes.ts'
+import { serverFields } from './server-fields.ts'
 import { Revocations } from './tokens/revocations.ts'
 import type {} from './types.ts'
 import { words } from './words.zh.ts'
@@ -33,10 +33,7 @@ export default definePlugin<z.infer<typeof config>>({
   contract: 1,
   config,
   section: { name: 'oauth', members: Object.keys(config.shape) },
-  serverFields: {
-    'sign-in': { transports: ['streamable-http', 'sse'], fields: SIGN_IN_FIELDS },
-    'values-of-users': { transports: ['stdio'], fields: BRING_FIELDS },
-  },
+  serverFields,
   claims: [
     '/api/connections/*',
     '/api/servers/{ref}/connect',
@@ -52,7 +49,7 @@ export default definePlugin<z.infer<typeof config>>({
     const broker = new Broker(context)
     const connect = new Connect(context, broker)
     context.contribute('credentialSource', 'oauth-client', broker)
-    for (const id of ['sign-in', 'values-of-users']) context.contribute('serverFields', id, { check: checkBrought })
+    for (const id of Object.keys(serverFields)) context.contribute('serverFields', id, { check: checkBrought })
     addRoutes(context, broker, connect)
     context.contribute('builtPage', 'connections', { access: 'user' })
     context.jobs.every(LOOK_MS, () => broker.refresher.due())

@@ -43,7 +43,7 @@ interface AdminDeps {
 
 /** Adds the routes by which administrators list, block and remove clients. */
 export function addAdminRoutes(context: PluginContext<unknown>, deps: AdminDeps): void {
-  const { routes } = context
+  const { routes, signIns } = context
   const { tables, grants, fail } = deps
   const common = { whole: true, access: 'admin', tag: 'OAuth' } as const
   const path = '/api/admin/oauth/clients'
@@ -81,11 +81,13 @@ export function addAdminRoutes(context: PluginContext<unknown>, deps: AdminDeps)
         schema: view.extend({ secret: z.string().optional() }),
         example: { ...EXAMPLE, secret: 'pbs_…' },
       },
+      403: { description: 'reauth_required' },
       409: { description: 'quota_records' },
     },
     audit: 'client_create',
     async handle({ body, actor }) {
       requireSession(actor)
+      signIns.requireProof(actor)
       checkRedirects(body.redirectUris, deps.config)
       const secret = body.method === 'none' ? undefined : `pbs_${randomBytes(32).toString('base64url')}`
       const row: ListedRow = {
@@ -117,12 +119,18 @@ export function addAdminRoutes(context: PluginContext<unknown>, deps: AdminDeps)
       redirectUris: redirectUris.optional(),
       blocked: z.boolean().optional(),
     }),
-    answers: { 200: { description: 'The client', schema: view, example: EXAMPLE }, ...absent },
+    answers: {
+      200: { description: 'The client', schema: view, example: EXAMPLE },
+      403: { description: 'reauth_required' },
+      ...absent,
+    },
     audit: 'client_update',
     async handle({ params, body, actor }) {
       requireSession(actor)
       const client = await found(params.id)
       const { blocked, name: newName, redirectUris: uris } = body
+      // To block a client takes rights away.
+      if (newName !== undefined || uris || blocked === false) signIns.requireProof(actor)
       if (client.kind !== 'listed' && (newName !== undefined || uris))
         throw new HubError('validation_failed', 'Only a listed client has a name and addresses to change', {
           errors: [{ pointer: '#/name', code: 'read_only', detail: 'The client itself says this' }],

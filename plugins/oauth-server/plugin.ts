@@ -38,6 +38,10 @@ export default definePlugin<OAuthServerConfig>({
     ...['/.well-known/oauth-authorization-server/*', '/.well-known/openid-configuration/*'],
     ...['/api/oauth/*', '/api/admin/oauth/*'],
   ],
+  leftBehind: {
+    oauthClients: { what: 'OAuth clients', instead: 'Clients use an access key, which the import carries.' },
+    oauthTokens: { what: 'OAuth tokens', instead: 'Sign in again, or use an access key.' },
+  },
   points: { externalAccounts: { main: true } },
   migrations: { '0001-first': first },
   async setup(context) {
@@ -91,8 +95,12 @@ export default definePlugin<OAuthServerConfig>({
         }
       },
     })
-    context.events.on('server.removed', ({ data }) => ended.add(data.serverId))
-    context.events.on('group.removed', ({ data }) => ended.add(data.groupId))
+    context.events.on('server.removed', ({ data }) => {
+      if (!data.transferred) ended.add(data.serverId)
+    })
+    context.events.on('group.removed', ({ data }) => {
+      if (!data.transferred) ended.add(data.groupId)
+    })
     context.jobs.every(SWEEP_MS, () => grants.sweep())
     const issuers = new Set(context.config.issuers.map(({ issuer }) => issuer))
     await context.signIns.endTeams(provider => provider.includes('://') && !issuers.has(provider))

@@ -22,7 +22,7 @@ export const words: Readonly<Record<string, string>> = {
   'GET /api/oauth/grants lists yours.': 'GET /api/oauth/grants 列出您的应用。',
   'A sign-in is needed': '需要登录',
   'Sign in to the console; access keys cannot do this.': '请登录控制台；访问密钥无法执行此操作。',
-  'No user of this hub has this account': '此中枢没有关联该账号的用户',
+  'No user of this hub has this account': '此 Hub 没有关联该账号的用户',
   'Sign in with your password and link the account in the settings, or ask an administrator.':
     '请用密码登录并在设置中关联账号，或联系管理员。',
   'The issuer could not be reached': '无法连接签发方',

@@ -1,6 +1,6 @@
 import type { PluginTables } from 'patchbay/contract'
 import { type DayNumbers, dayOf, Meter } from './meter.ts'
-import { isEmpty, keySubject, type Plan, type Quota } from './quota.ts'
+import { isEmpty, keySubject, type Plan, type Quota, toolSubject } from './quota.ts'
 import type { PlanRow, QuotaTables } from './tables.ts'
 
 /** A thing with a quota, and what it has used. */
@@ -78,26 +78,42 @@ export class Plans {
     })
   }
 
-  /** Sets a quota, or removes it. `used`: what the thing has used today, where it had no quota. */
-  async set(row: Omit<PlanRow, 'quota'>, quota: Quota | null, used: Omit<DayNumbers, 'day'>): Promise<void> {
+  /**
+   * Sets a quota, or removes it. `used`: what the thing has used today, where it had no quota. `tables`: of a transaction of which
+   * this is a part.
+   */
+  async set(
+    row: Omit<PlanRow, 'quota'>,
+    quota: Quota | null,
+    used: Omit<DayNumbers, 'day'>,
+    tables = this.#tables,
+  ): Promise<void> {
     const { id } = row
     const removed = quota === null || isEmpty(quota)
-    await this.#tables.write(async db => {
+    await tables.write(async (db, after) => {
       await db.deleteFrom('plan').where('id', '=', id).execute()
       if (!removed)
         await db
           .insertInto('plan')
           .values({ ...row, quota: JSON.stringify(quota) })
           .execute()
+      after(() => {
+        const former = this.#plans.get(id) ?? this.#users.get(id)
+        this.#users.delete(id)
+        if (removed) return void this.#plans.delete(id)
+        const meter = former?.meter ?? new Meter({ day: dayOf(Date.now()), ...used })
+        meter.dirty = true
+        this.#plans.set(id, { plan: planOf(row, quota), meter })
+      })
     })
-    const former = this.#plans.get(id) ?? this.#users.get(id)
-    this.#users.delete(id)
-    if (removed) this.#plans.delete(id)
-    else {
-      const meter = former?.meter ?? new Meter({ day: dayOf(Date.now()), ...used })
-      meter.dirty = true
-      this.#plans.set(id, { plan: planOf(row, quota), meter })
-    }
+  }
+
+  /** The quotas of a server's tools, by the names of the server. */
+  ofTools(serverId: string): Readonly<Record<string, Quota>> {
+    const prefix = toolSubject(serverId, '')
+    const found = [...this.#plans].filter(([subject]) => subject.startsWith(prefix))
+    const named = found.map(([subject, { plan }]) => [subject.slice(prefix.length), plan.quota] as const)
+    return Object.fromEntries(named.sort(([one], [other]) => (one < other ? -1 : 1)))
   }
 
   /** All quotas that are in use. */

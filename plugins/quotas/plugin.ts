@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { ERRORS, LIMITS } from './errors.ts'
 import { QuotaGate } from './gate.ts'
 import { Plans } from './plans.ts'
+import { PortableQuotas } from './portable.ts'
 import { quotaSchema } from './quota.ts'
 import { addQuotaRoutes } from './routes.ts'
 import { first, type QuotaTables } from './tables.ts'
@@ -59,6 +60,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
   errors: ERRORS,
   words,
   events: { 'quotas.near': { audience: 'owner' } },
+  attachedSettings: { quota: ['server', 'group', 'user', 'key'] },
   migrations: { '0001-quotas': first },
   async setup(context) {
     const limits = context.limits as typeof LIMITS
@@ -70,10 +72,16 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     context.contribute('callGate', 'quotas', new QuotaGate(context, plans, usage, nearPercent / 100))
     context.contribute('alertMetric', 'quotas.used', new UsedMetric(context, plans))
     context.contribute('builtPage', 'usage', { access: 'user' })
-    addQuotaRoutes(context, plans, usage)
+    const portable = new PortableQuotas(context, plans, usage)
+    context.contribute('attachedSettings', 'quota', portable)
+    addQuotaRoutes(context, plans, usage, portable)
     addUsageRoutes(context, plans, usage)
-    context.events.on('server.removed', ({ data }) => plans.forget('serverId', data.serverId))
-    context.events.on('group.removed', ({ data }) => plans.forget('groupId', data.groupId))
+    context.events.on('server.removed', ({ data }) => {
+      if (!data.transferred) plans.forget('serverId', data.serverId)
+    })
+    context.events.on('group.removed', ({ data }) => {
+      if (!data.transferred) plans.forget('groupId', data.groupId)
+    })
     context.events.on('user.removed', ({ data }) => {
       plans.forget('userId', data.userId)
       usage.forgetUser(data.userId)

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { LIMITS } from './errors.ts'
 import { dayOf } from './meter.ts'
 import type { Metered, Plans } from './plans.ts'
+import { type PortableQuotas, requireSignIn } from './portable.ts'
 import { grantSubject, isEmpty, keySubject, type Quota, quotaSchema, toolSubject } from './quota.ts'
 import type { PlanRow } from './tables.ts'
 import type { Usage, UsageOf } from './usage.ts'
@@ -33,7 +34,12 @@ const example = {
 }
 
 /** Adds the routes by which quotas are read and set. */
-export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, usage: Usage): void {
+export function addQuotaRoutes(
+  context: PluginContext<unknown>,
+  plans: Plans,
+  usage: Usage,
+  portable: Pick<PortableQuotas, 'refuseStated'>,
+): void {
   const { routes, servers, groups, people } = context
   const limits = context.limits as typeof LIMITS
 
@@ -44,14 +50,6 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
   async function ownKey(actor: UserActor, keyId: string): Promise<void> {
     if (!(await people.keysBehind(actor.userId)).has(keyId))
       throw new HubError('key_not_found', `You have no access key ${JSON.stringify(keyId)}`)
-  }
-
-  /** A key that could change quotas would be held by none. */
-  function requireSignIn({ credential }: UserActor): void {
-    if (credential.kind === 'session') return
-    throw new HubError('insufficient_scope', 'Quotas are set with a sign-in, and not with an access key', {
-      hint: 'Sign in to do this.',
-    })
   }
 
   /** Sets the quota of a thing, which counts what was used today where that is known. */
@@ -103,6 +101,7 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     async handle({ actor, params, body: { quota, tools } }) {
       const { id: serverId } = await ownServer(actor, params.ref)
       requireSignIn(actor)
+      portable.refuseStated('server', serverId)
       const { toolQuotasPerServer: most } = limits
       const count = Object.keys(tools ?? {}).length
       if (count > most) throw context.error('quota_plans', `${count} tools have a quota, at most ${most} may`)
@@ -134,6 +133,7 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     async handle({ actor, params, body: { quota } }) {
       const { id: groupId } = await ownGroup(actor, params.ref)
       requireSignIn(actor)
+      portable.refuseStated('group', groupId)
       return set({ id: `group:${groupId}`, kind: 'group', user_id: null, server_id: null, group_id: groupId }, quota)
     },
   })
@@ -220,6 +220,7 @@ export function addQuotaRoutes(context: PluginContext<unknown>, plans: Plans, us
     async handle({ actor, params, body: { quota } }) {
       const { id: userId } = await people.byName(actor, params.name)
       requireSignIn(actor)
+      portable.refuseStated('user', userId)
       const row = { id: `user:${userId}`, kind: 'user', user_id: userId, server_id: null, group_id: null } as const
       await set(row, quota, { userId })
       return { body: shown(plans.ofUser(userId)) }

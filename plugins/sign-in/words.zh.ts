@@ -7,7 +7,7 @@ export const words: Readonly<Record<string, string>> = {
   'Enter user name and password again: a sign-in waits five minutes for its code, and takes five.':
     '请重新输入用户名和密码：每次登录等待验证码五分钟，最多可试五次。',
   'No such provider of sign-ins': '没有这个登录提供方',
-  'GET /api/auth/providers lists those of this hub.': 'GET /api/auth/providers 列出此中枢的提供方。',
+  'GET /api/auth/providers lists those of this hub.': 'GET /api/auth/providers 列出此 Hub 的提供方。',
   'The provider of the sign-in does not answer': '登录提供方没有响应',
   'Try again in a while, or sign in with your password.': '请稍后重试，或使用密码登录。',
   'The provider did not sign you in': '登录提供方未完成登录',
@@ -15,7 +15,7 @@ export const words: Readonly<Record<string, string>> = {
     '请重新开始。若仍然如此，请让管理员检查该提供方。',
   'The sign-in was begun elsewhere': '此登录是在别处开始的',
   'Begin the sign-in again in this window; it is valid for ten minutes.': '请在此窗口重新开始登录，有效期为十分钟。',
-  'No user of this hub has this account': '此中枢没有关联该账号的用户',
+  'No user of this hub has this account': '此 Hub 没有关联该账号的用户',
   'Sign in with your password and link the account in the settings, or ask an administrator.':
     '请用密码登录并在设置中关联账号，或联系管理员。',
   'Another user has linked this account': '此账号已被其他用户关联',
@@ -31,7 +31,7 @@ export const words: Readonly<Record<string, string>> = {
   'Make a new passkey, or use this one.': '请创建新的通行密钥，或使用这一个。',
   'There are no passkeys at this address': '此地址不能使用通行密钥',
   'Open the hub by a host name with https, or set an authenticator app.':
-    '请通过主机名以 https 打开中枢，或设置身份验证器应用。',
+    '请通过主机名以 https 打开 Hub，或设置身份验证器应用。',
   'No such second factor': '没有这个第二验证方式',
   'GET /api/auth/factors lists yours.': 'GET /api/auth/factors 列出您的验证方式。',
   'Too many second factors': '第二验证方式过多',

@@ -174,7 +174,12 @@ test('the market installs what it shows, and starts nothing', async () => {
   const tab = await openTab(browser, hub, admin)
   const { page } = tab
   await tab.open('/market')
+  await page.waitForSelector('.mcard')
+  const cards = page.locator('.mcard')
+  const all = await cards.count()
   await page.fill('[data-search]', 'airtable')
+  // A card that gives way between the two halves of a click takes none.
+  await until(async () => (await cards.count()) < all, { what: 'the cards that were found' })
   await page.click('.mcard:has-text("Airtable")')
   await page.waitForSelector('#input-AIRTABLE_API_KEY')
   // The preview follows the form after an answer of the hub.

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { sharedFixture } from '../mcp/shared-fixture.ts'
+import { extent } from '../support/extent.ts'
 import type { Client, Hub } from '../support/hub.ts'
 import { startOnline } from '../support/online-hub.ts'
 import { axe, openBrowser, openTab, PHONE, type View } from './support/console.ts'
@@ -10,12 +11,19 @@ setDefaultTimeout(120_000)
 
 /** A folder for pictures of the page, if they are wanted. */
 const PICTURES = process.env.APPROVAL_PICTURES
-const VIEWS: readonly (readonly [string, View])[] = [
-  ['wide', {}],
-  ['dark', { theme: 'dark' }],
-  ['chinese', { language: 'zh' }],
-  ['phone', PHONE],
-]
+/** Two share every theme, language and width between them. */
+const VIEWS = extent<readonly (readonly [string, View])[]>(
+  [
+    ['wide', {}],
+    ['chinese, dark, phone', { ...PHONE, theme: 'dark', language: 'zh' }],
+  ],
+  [
+    ['wide', {}],
+    ['dark', { theme: 'dark' }],
+    ['chinese', { language: 'zh' }],
+    ['phone', PHONE],
+  ],
+)
 
 let browser: Browser
 let hub: Hub
@@ -52,6 +60,20 @@ test('what waits is shown at once, and one click lets one call pass', async () =
   expect((await second).json.code).toBe('approval_denied')
   await page.getByText('denied by admin').waitFor()
   expect(await axe(tab)).toEqual([])
+  await tab.close()
+})
+
+test('a request that waited while the plugin stopped says so', async () => {
+  const call = pay(140)
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.go('/approvals', 'pb-page-approvals .btn.pri')
+  for (const enabled of [false, true]) await admin.ok('PATCH', '/api/admin/plugins/approvals', { enabled })
+  expect((await call).json.code).toBe('approval_denied')
+  await tab.go('/approvals', 'pb-page-approvals table')
+  await page.getByText('denied, since the hub was restarted').first().waitFor()
+  expect(await axe(tab)).toEqual([])
+  if (PICTURES) await page.screenshot({ path: `${PICTURES}/restart.png` })
   await tab.close()
 })
 
@@ -131,6 +153,53 @@ test('an owner makes, orders, changes and deletes the rules of a server', async 
   await page.getByRole('button', { name: 'Delete rule 2' }).waitFor({ state: 'detached' })
   expect(await stored()).toHaveLength(1)
   await tab.close()
+})
+
+test('an owner names a team in a form, and its member decides', async () => {
+  const tim = await hub.user('tim')
+  await admin.ok('POST', '/api/admin/teams', { name: 'Night shift', members: ['tim'] })
+  const before = (await admin.ok('GET', '/api/servers/bank/approvals')).rules
+  for (const [name, view] of VIEWS) {
+    const tab = await openTab(browser, hub, admin, view)
+    const { page } = tab
+    await tab.go('/servers/admin~bank?tab=rules', 'ol.list')
+    await page.locator('pb-approval-rules .ch button').click()
+    await page.locator('#approval-tools').fill('pay')
+    await page.locator('input[name=who][value=team]').check()
+    await page.locator('#approval-team').waitFor()
+    if (name === 'wide') {
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.locator('#approval-team[aria-invalid=true]').waitFor()
+    }
+    await page.locator('#approval-team').selectOption('Night shift')
+    await page.locator('pb-approval-rule-form fieldset').last().locator('input[type=checkbox]').check()
+    expect(await axe(tab)).toEqual([])
+    await tab.fitsSideways('asPhone')
+    if (PICTURES) {
+      await page.setViewportSize({ width: view.width ?? 1280, height: 1900 })
+      await page.screenshot({ path: `${PICTURES}/team-${name}.png` })
+    }
+    if (name === 'wide') {
+      await page.getByText('the call waits for the team Night shift at the console').waitFor()
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.locator('ol.list > li').getByText('a message brings the link').waitFor()
+      if (PICTURES) await page.screenshot({ path: `${PICTURES}/team-rules.png` })
+    }
+    await tab.close()
+  }
+  const rules = (await admin.ok('GET', '/api/servers/bank/approvals')).rules
+  const made = rules.at(-1)
+  expect([made.who, made.by]).toEqual(['team:Night shift', ['console', 'chat']])
+  await admin.ok('PUT', '/api/servers/bank/approvals', { rules: [made] })
+  const call = pay(777)
+  const tab = await openTab(browser, hub, tim)
+  await tab.go('/approvals', 'pb-page-approvals .btn.pri')
+  await tab.page.getByText('Decided by the team').waitFor()
+  await tab.page.getByRole('button', { name: 'Allow once: pay' }).click()
+  expect((await call).status).toBe(200)
+  await tab.page.getByText('allowed by tim').waitFor()
+  await tab.close()
+  await admin.ok('PUT', '/api/servers/bank/approvals', { rules: before })
 })
 
 test('rules that another user has changed meanwhile are not written over', async () => {

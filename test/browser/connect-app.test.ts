@@ -76,7 +76,7 @@ test('an administrator lists an app, and blocks one', async () => {
   await page.getByRole('link', { name: 'Apps of all users' }).click()
   await page.getByLabel('Name', { exact: true }).fill('Chat')
   await page.getByLabel('Addresses for the answer').fill('https://chat.example/callback')
-  await page.getByLabel('Secret').selectOption('client_secret_post')
+  await page.getByLabel('Client secret').selectOption('client_secret_post')
   await page.getByRole('button', { name: 'List the app' }).click()
   await page.getByText(/^pbs_/).waitFor()
   await page.getByRole('button', { name: 'Block Raw' }).first().click()

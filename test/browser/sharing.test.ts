@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import type { Client } from '../support/client.ts'
 import { type Hub, LOOPBACK, PASSWORD, stdioFixture } from '../support/hub.ts'
+import { oldSession } from '../support/old-session.ts'
 import { startOnline } from '../support/online-hub.ts'
 import { online } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
@@ -72,7 +73,7 @@ test('a server is shared, found without a reload, used, and lost when it is take
   await owner.page.getByRole('button', { name: 'End sharing with cleo' }).click()
   await owner.page.locator('wa-dialog').getByRole('button', { name: 'End sharing' }).click()
   await owner.page.getByText('It is shared with nobody yet.').waitFor()
-  await colleague.page.locator('.callout.bad').getByText('server_not_found').waitFor()
+  await colleague.page.getByText('notes is not shared with you any more').waitFor()
   expect(await colleague.page.getByRole('button', { name: 'Stop server' }).count()).toBe(0)
   await until(async () => (await call().catch(() => undefined)) === undefined, {
     ...{ timeoutMs: 5_000, what: 'the endpoint to refuse the colleague' },
@@ -103,7 +104,7 @@ test('a group is previewed as a colleague, who leaves it; a member of others is 
   await colleague.open('/groups?scope=shared')
   await colleague.page.locator('a.nm:has-text("mixed")').click()
   await colleague.page.getByText('Shared with you by ada: use.').waitFor()
-  expect(await colleague.page.locator('#g-name').isDisabled()).toBe(true)
+  expect(await colleague.page.locator('#g-name').count()).toBe(0)
   expect(await colleague.page.getByRole('button', { name: /^(?:Save|Delete group)$/ }).count()).toBe(0)
   await colleague.page.getByRole('button', { name: 'Leave' }).click()
   await colleague.page.locator('wa-dialog').getByRole('button', { name: 'Leave' }).click()
@@ -122,6 +123,7 @@ test('a colleague with the role change edits a group, and cannot share, publish 
   await page.getByText('Shared with you by ada: change.').waitFor()
   expect(await page.locator('pb-sharing').count()).toBe(0)
   expect(await page.locator('#g-visibility').isDisabled()).toBe(true)
+  expect(await page.locator('#g-name').isDisabled()).toBe(true)
   expect(await page.getByRole('button', { name: 'Delete group' }).count()).toBe(0)
   await page.fill('#g-description', 'edited by a colleague')
   await page.getByRole('button', { name: 'Save' }).click()
@@ -130,6 +132,43 @@ test('a colleague with the role change edits a group, and cannot share, publish 
   expect(await page.locator('main .callout.bad').count()).toBe(0)
   await tab.close()
 })
+
+test('a colleague with the role change edits all of a server but its name, and sees it stop', async () => {
+  await ada.ok('PUT', '/api/servers/files/shares/user:cleo', { role: 'change' })
+  const tab = await openTab(browser, hub, cleo)
+  const { page } = tab
+  await tab.open('/servers/ada~files?tab=settings')
+  await page.getByLabel('Description').fill('edited by a colleague')
+  expect(await page.getByLabel('Name', { exact: true }).count()).toBe(0)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await until(async () => (await ada.ok('GET', '/api/servers/files')).description === 'edited by a colleague', {
+    what: 'the description',
+  })
+  await page.getByRole('button', { name: 'Stop server' }).waitFor()
+  // By the owner: the page of the colleague follows.
+  await ada.ok('POST', '/api/servers/files/stop')
+  await page.getByRole('button', { name: 'Start server' }).waitFor({ timeout: 15_000 })
+  await ada.ok('POST', '/api/servers/files/start')
+  await online(ada, ['files'])
+  await ada.ok('PUT', '/api/servers/files/shares', { shares: [] })
+  await tab.close()
+})
+
+/** Distances between the middle of a radio button and that of the first line of its text, in pixels. Runs in the page. */
+function offsetsOfBoxes(labels: readonly Element[]): number[] {
+  return labels.map(label => {
+    const middle = ({ top, bottom }: DOMRect): number => (top + bottom) / 2
+    const texts = document.createTreeWalker(label, NodeFilter.SHOW_TEXT)
+    const line = document.createRange()
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+      if ((text.textContent ?? '').trim() === '') continue
+      line.selectNodeContents(text)
+      break
+    }
+    const box = label.querySelector('input')?.getBoundingClientRect()
+    return box ? Math.abs(middle(box) - middle(line.getBoundingClientRect())) : Number.NaN
+  })
+}
 
 test.each(VIEWS)('the pages of sharing and of teams: %s', async (name, view) => {
   const team = `crew ${name.length}`
@@ -161,6 +200,7 @@ test.each(VIEWS)('the pages of sharing and of teams: %s', async (name, view) => 
   await page.locator('.shareform .btn.pri').click()
   await page.locator('.sharing .list li').getByText(team, { exact: true }).waitFor()
   await check('server')
+  expect(Math.max(...(await page.locator('pb-server-access label.chk').evaluateAll(offsetsOfBoxes)))).toBeLessThan(2.5)
   await ada.ok('PUT', '/api/groups/daily/shares/user:cleo', { role: 'use' })
   await tab.open('/groups/ada~daily?as=cleo')
   await page.waitForSelector('pb-view-as .names li')
@@ -220,4 +260,25 @@ test.each(VIEWS)('a link is made, opened by a colleague who signs in, accepted, 
   await page.locator('wa-dialog .btn.danger').click()
   await page.waitForSelector('.empty')
   await owner.close()
+})
+
+test('after ten minutes the console asks for the password, and then shares', async () => {
+  await ada.ok('PUT', '/api/servers/files/shares', { shares: [] })
+  const tab = await openTab(browser, hub, ada)
+  const { page } = tab
+  const { token } = await oldSession(hub, ada)
+  await page.addInitScript(old => {
+    const session = JSON.parse(sessionStorage.getItem('patchbay.session') ?? '{}') as object
+    sessionStorage.setItem('patchbay.session', JSON.stringify({ ...session, token: old }))
+  }, token)
+  await tab.open('/servers/ada~files?tab=access')
+  await page.fill('#share-name', 'cleo')
+  await page.getByRole('button', { name: 'Share', exact: true }).click()
+  await page.getByRole('heading', { name: 'Is it still you?' }).waitFor()
+  expect(await axe(tab)).toEqual([])
+  expect((await ada.ok('GET', '/api/servers/files/shares')).items).toEqual([])
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Go on' }).click()
+  await page.locator('.sharing .list li').getByText('cleo', { exact: true }).waitFor()
+  await tab.close()
 })

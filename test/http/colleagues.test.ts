@@ -1,7 +1,11 @@
-/** Colleagues with the role `change`: members of a group of which they do not know, and what others do at a server. */
+/**
+ * Colleagues: members of a group of which they do not know, what others do at a server, the live stream, and edits that use what its
+ * owner alone holds.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
+import { openStream } from '../support/live-stream.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { online } from '../support/servers.ts'
 
@@ -109,4 +113,120 @@ test('calls of others at a server are its owner’s to look at, for each role', 
       ...[role, 0, 'not_owner', [], 0, []],
     ])
   }
+})
+
+describe('an edit by a colleague', () => {
+  const PATH = '/api/servers/bob~held'
+  const answer = async (patch: object) => {
+    const { status, json } = await carl.request('PATCH', PATH, patch)
+    const errors = (json.errors ?? []).map(({ pointer, code }: { pointer: string; code: string }) => [pointer, code])
+    return [status, json.code, json.role, errors]
+  }
+  beforeAll(async () => {
+    const headers = { Authorization: 'Bearer of-bob-4711' }
+    await bob.ok('POST', '/api/servers', { name: 'held', url: upstream.url, headers, enabled: false })
+    await bob.ok('PUT', '/api/servers/held/shares/user:carl', { role: 'change' })
+  })
+
+  test('sends the secrets of its owner to no other path by a health check', async () => {
+    const required = [400, 'validation_failed', undefined, [['#/headers/Authorization', 'secret_required']]]
+    expect(await answer({ healthCheck: { endpoints: { ping: '/account/export?all=1' } } })).toEqual(required)
+    expect(await answer({ healthCheck: { endpoints: { tools: '/account' } } })).toEqual(required)
+    expect((await answer({ healthCheck: { interval: 60_000 } }))[0]).toBe(200)
+    await bob.ok('PATCH', PATH, { healthCheck: { endpoints: { ping: '/health' } } })
+    expect((await answer({ healthCheck: { interval: 70_000 } }))[0]).toBe(200)
+    const own = { headers: { Authorization: 'Bearer of-carl' }, healthCheck: { endpoints: { ping: '/other' } } }
+    expect((await answer(own))[0]).toBe(200)
+  })
+
+  test('sends the headers that callers pass on nowhere else, and no further ones', async () => {
+    const server = { name: 'passing', url: upstream.url, passthroughHeaders: ['X-Mine'], enabled: false }
+    await bob.ok('POST', '/api/servers', server)
+    await bob.ok('PUT', '/api/servers/passing/shares/user:carl', { role: 'change' })
+    const change = async (patch: object) => {
+      const { status, json } = await carl.request('PATCH', '/api/servers/bob~passing', patch)
+      return status === 200 ? status : [status, json.code, json.role]
+    }
+    const needed = [403, 'owner_rights_needed', 'change']
+    const elsewhere = new URL('/elsewhere', upstream.url).href
+    expect(await change({ url: elsewhere })).toEqual(needed)
+    expect(await change({ passthroughHeaders: ['X-Mine', 'X-More'] })).toEqual(needed)
+    expect(await change({ description: 'by carl' })).toBe(200)
+    expect(await change({ url: elsewhere, passthroughHeaders: [] })).toBe(200)
+    expect(await change({ passthroughHeaders: ['X-Mine'] })).toEqual(needed)
+  })
+
+  test('of whose credentials are used is refused as its owner’s to decide, with the role', async () => {
+    await bob.ok('PATCH', PATH, { headers: { Authorization: 'Bearer of-bob-4712' } })
+    expect(await answer({ credentials: 'caller' })).toEqual([403, 'not_owner', 'change', []])
+  })
+})
+
+test('a colleague renames nothing: the name is an address, and another one could be that of something else of the owner', async () => {
+  await bob.ok('POST', '/api/servers', { name: 'ours', url: upstream.url, enabled: false })
+  await bob.ok('POST', '/api/groups', { name: 'shelf', members: [] })
+  for (const thing of ['servers/ours', 'groups/shelf'])
+    await bob.ok('PUT', `/api/${thing}/shares/user:carl`, { role: 'change' })
+  const rename = async (thing: string, name: string) => {
+    const { status, json } = await carl.request('PATCH', `/api/${thing}`, { name })
+    return [status, json.code, json.role]
+  }
+  // Names of private things of the owner are answered as free ones.
+  for (const thing of ['servers/bob~ours', 'groups/bob~shelf'])
+    for (const name of ['inner', 'box', 'free']) expect(await rename(thing, name)).toEqual([403, 'not_owner', 'change'])
+  for (const thing of ['servers/bob~ours', 'groups/bob~shelf'])
+    expect((await rename(thing, thing.endsWith('ours') ? 'ours' : 'shelf'))[0]).toBe(200)
+})
+
+describe('the live stream', () => {
+  /** The events about the server west that each reader gets, until a later one of its own. */
+  const eventsOf = async (readers: Readonly<Record<string, Client>>, act: () => Promise<unknown>) => {
+    const streams = await Promise.all(Object.values(readers).map(who => openStream(who, '?topics=servers')))
+    await act()
+    await Promise.all(
+      streams.map(async (stream, at) => {
+        const [name, who] = Object.entries(readers)[at] as [string, Client]
+        await who.ok('POST', '/api/groups', { name: `last-of-${name}` })
+        await stream.next(({ data }) => data?.data?.name === `last-of-${name}`)
+      }),
+    )
+    const seen = streams.map(stream => [...stream.text().matchAll(/^data: (\{.*\})$/gm)].map(([, text]) => text ?? ''))
+    await Promise.all(streams.map(stream => stream.close()))
+    for (const [name, who] of Object.entries(readers)) await who.ok('DELETE', `/api/groups/last-of-${name}`)
+    return Object.fromEntries(
+      Object.keys(readers).map((name, at) => [
+        name,
+        (seen[at] ?? []).map(text => JSON.parse(text)).filter(({ data }) => ['west', 'box'].includes(data.name)),
+      ]),
+    )
+  }
+  const short = (events: readonly { event: string; data: { reason?: object } }[] = []) => [
+    ...new Set(events.map(({ event, data }) => `${event}${data.reason ? ' with its reason' : ''}`)),
+  ]
+
+  test('follows shared things in each role, without the reason of a failure for `use`', async () => {
+    const [ulla, sean] = [await hub.user('ulla'), await hub.user('sean')]
+    await bob.ok('PUT', '/api/servers/west/shares', {
+      shares: [
+        { subject: 'user:ulla', role: 'use' },
+        { subject: 'user:sean', role: 'see' },
+        { subject: 'user:carl', role: 'change' },
+      ],
+    })
+    const events = await eventsOf({ ulla, sean, carl, nora }, async () => {
+      await bob.ok('POST', '/api/servers/west/stop?wait=30s')
+      await bob.ok('PATCH', BOX, { description: 'said to carl alone' })
+    })
+    const stopped = ['server.updated', 'connection.state with its reason']
+    expect(short(events.sean)).toEqual(stopped)
+    expect(short(events.carl)).toEqual([...stopped, 'group.updated'])
+    expect(short(events.ulla)).toEqual(['server.updated', 'connection.state'])
+    expect(events.nora).toEqual([])
+    await bob.ok('DELETE', '/api/servers/west/shares/user:sean')
+    const later = await eventsOf({ sean, carl }, () => bob.ok('POST', '/api/servers/west/start?wait=30s'))
+    expect(later.sean).toEqual([])
+    expect(short(later.carl)).toContain('connection.state')
+    const removed = await eventsOf({ carl, nora }, () => bob.ok('DELETE', '/api/servers/west'))
+    expect([short(removed.carl).includes('server.removed'), removed.nora]).toEqual([true, []])
+  })
 })

@@ -154,14 +154,13 @@ describe('an access key', () => {
     const { config } = await owner.ok('PATCH', path, {
       config: { logs: { endpoint: 'https://good.example/', headers } },
     })
-    for (const who of [key, owner]) {
-      const moved = await who.request('PATCH', path, {
-        config: { logs: { ...config.logs, endpoint: 'https://evil.example/' } },
-      })
-      expect(codesOf(moved)).toEqual(['400 validation_failed', 'secret_required'])
-    }
+    const evil = { config: { logs: { ...config.logs, endpoint: 'https://evil.example/' } } }
+    expect(codesOf(await owner.request('PATCH', path, evil))).toEqual(['400 validation_failed', 'secret_required'])
+    // A key changes no plugin, wherever its secrets go.
+    for (const change of [evil, { config }])
+      expect(codesOf(await key.request('PATCH', path, change))).toEqual(['403 insufficient_scope'])
     expect(config.logs.headers.Authorization).not.toBe(secret)
-    await key.ok('PATCH', path, { config })
+    await owner.ok('PATCH', path, { config })
   })
 
   test.each(KEEPS)('%s: keeps the secrets', async (_, path, patch) => {

@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { LIMITS } from '../../core/config/limits.ts'
-import { type Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
+import { Client, type Hub, LOOPBACK, PASSWORD, ROOT, startHub } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
+import { oldSession } from '../support/old-session.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { callText, failureOf, online, toolNames } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
@@ -169,13 +170,14 @@ describe('a share', () => {
     await client.close()
   })
 
-  test('is in the owner’s export, and given to nobody by an import', async () => {
+  test('is in the owner’s export, and given again by an import to whom it names', async () => {
     await give('servers/notes', 'user:cleo', 'see')
     const document = await bob.ok('POST', '/api/export', {})
     expect(document.shares).toEqual({ servers: { notes: [{ subject: 'user:cleo', role: 'see' }] } })
     expect((await cleo.ok('POST', '/api/export', {})).shares).toBeUndefined()
     const plan = await bob.ok('POST', '/api/import?dryRun=true', { document: JSON.stringify(document) })
-    expect(plan.notCarried.map(({ pointer }: { pointer: string }) => pointer)).toEqual(['#/shares'])
+    const planned = plan.items.find(({ kind }: { kind: string }) => kind === 'shares')
+    expect([planned.name, planned.of, planned.verdict]).toEqual(['notes', 'server', 'same'])
     await end('servers/notes', 'user:cleo')
   })
 
@@ -346,6 +348,13 @@ describe('a colleague with the role change', () => {
     await bob.ok('PATCH', '/api/settings', { hostedKeys: { platform: 'of-bob-alone-key' } })
     expect(refused(await move('https://two.example/mcp'))).toEqual([403, 'owner_rights_needed', 'change'])
     expect((await move('https://one.example/other')).status).toBe(200)
+    // By a variable, too.
+    const variables = { PLACE: 'one.example' }
+    await bob.ok('PATCH', '/api/servers/bare', { url: `https://\${PLACE}/mcp`, variables, secrets: [] })
+    const elsewhere = { variables: { PLACE: 'two.example' } }
+    expect(refused(await cleo.request('PATCH', '/api/servers/bob~bare', elsewhere))).toEqual([
+      ...[403, 'owner_rights_needed', 'change'],
+    ])
     await bob.ok('PATCH', '/api/settings', { hostedKeys: { platform: null } })
     await bob.ok('DELETE', '/api/servers/bare')
   })
@@ -362,7 +371,7 @@ describe('a colleague with the role change', () => {
     const path = '/api/servers/bob~vars'
     expect(refused(await cleo.request('PATCH', `${path}/tools/echo`, pin))).toEqual(needed)
     const copied = await cleo.request('PATCH', path, { headers: { 'X-Copy': `\${TOKEN}` } })
-    expect(errors(copied)).toEqual(['secret_required'])
+    expect(refused(copied)).toEqual(needed)
     const members = [{ server: 'bob~vars', tools: [{ name: 'echo', ...pin }] }]
     const group = '/api/groups/bob~pinned'
     expect(refused(await cleo.request('PATCH', group, { members }))).toEqual([403, 'not_owner', 'change'])
@@ -427,4 +436,42 @@ describe('a colleague with the role change', () => {
     expect((await cleo.request('PATCH', path, tools(['echo']))).status).toBe(200)
     for (const name of ['cleo', 'dora']) await end('groups/daily', `user:${name}`)
   })
+})
+
+test('a session shares within ten minutes after a proof; what takes rights away needs none, and keys have no session', async () => {
+  await give('servers/notes', 'user:dora', 'use')
+  const old = await oldSession(hub, bob)
+  const writes = [
+    ['PUT', '/api/servers/notes/shares', { shares: [{ subject: 'user:cleo', role: 'change' }] }],
+    ['PUT', '/api/servers/notes/shares/user:cleo', { role: 'change' }],
+    ['PUT', '/api/groups/daily/shares/user:cleo', { role: 'use' }],
+    ['POST', '/api/invitations', { things: [{ kind: 'server', ref: 'notes' }], role: 'use' }],
+  ] as const
+  for (const [method, path, body] of writes) {
+    const { status, json } = await old.request(method, path, body)
+    expect([path, status, json.code]).toEqual([path, 403, 'reauth_required'])
+  }
+  expect((await end('servers/notes', 'user:dora', old)).status).toBe(204)
+  expect((await bob.ok('GET', '/api/servers/notes/shares')).items).toEqual([])
+  const key = new Client(hub.url, 'bob', (await bob.ok('POST', '/api/keys', { label: 'k', scopes: ['api'] })).secret)
+  expect((await give('servers/notes', 'user:cleo', 'use', key)).status).toBe(200)
+  await old.ok('POST', '/api/auth/reauth', { password: PASSWORD })
+  for (const [method, path, body] of writes) await old.ok(method, path, body)
+  for (const { id } of (await bob.ok('GET', '/api/invitations')).items) await bob.ok('DELETE', `/api/invitations/${id}`)
+  await bob.ok('PUT', '/api/servers/notes/shares', { shares: [] })
+  await bob.ok('PUT', '/api/groups/daily/shares', { shares: [] })
+})
+
+test('an old session of an administrator lists no client, and may block one', async () => {
+  const old = await oldSession(hub, ada)
+  const body = { name: 'Desk', redirectUris: ['https://desk.example/callback'] }
+  const code = async (method: string, path: string, change: object) =>
+    (await old.request(method, path, change)).json.code
+  expect(await code('POST', '/api/admin/oauth/clients', body)).toBe('reauth_required')
+  const path = `/api/admin/oauth/clients/${(await ada.ok('POST', '/api/admin/oauth/clients', body)).id}`
+  const redirectUris = ['https://other.example/callback']
+  expect(await code('PATCH', path, { redirectUris })).toBe('reauth_required')
+  expect((await old.ok('PATCH', path, { blocked: true })).blocked).toBe(true)
+  expect(await code('PATCH', path, { blocked: false })).toBe('reauth_required')
+  await old.ok('DELETE', path)
 })

@@ -49,6 +49,7 @@ const BOUNDED: Readonly<Record<string, { readonly rows: number; readonly rowByte
   plugin_oauth_client__migration: { rows: 100, rowBytes: KIB },
   plugin_approvals__policy: { rows: LIMITS.serversPerUser + LIMITS.groupsPerUser, rowBytes: 256 * KIB },
   plugin_approvals__approval: { rows: 200 + 16, rowBytes: 64 * KIB },
+  plugin_approvals__decision: { rows: 2 * 200, rowBytes: KIB },
   plugin_approvals__migration: { rows: 100, rowBytes: KIB },
   plugin_invitations__invitation: { rows: 100, rowBytes: 4 * KIB },
   plugin_invitations__acceptance: { rows: 100 * 100, rowBytes: KIB },

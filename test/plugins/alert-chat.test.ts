@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { visibleName } from '../../core/domain/text/visible-text.ts'
-import type { AlertMessage } from '../../core/features/alerts.ts'
+import type { AlertMessage, NoticeMessage } from '../../core/features/alerts.ts'
 import { createGuardedFetch } from '../../core/outbound/create.ts'
 import { chatChannel } from '../../plugins/alert-chat/chat.ts'
 import { cutBytes, cutCharacters } from '../../plugins/alert-chat/text.ts'
@@ -150,4 +150,26 @@ test('texts are cut between characters', () => {
   expect(cutBytes('超时', 6)).toBe('超时')
   expect(cutCharacters('ab😀cd', 4)).toBe('ab…')
   expect(cutCharacters('ab😀cd', 5)).toBe('ab😀…')
+})
+
+test('every service gets a notice with its link as it is, and names as text', async () => {
+  const url = 'https://hub.example/approvals/0f-1'
+  const notice: NoticeMessage = {
+    ...{ id: 'msg_2', title: 'una calls pay_<@here>', lines: ['until [now](https://evil.example)'], url },
+    ...{ owner: 'ann', at: '2026-11-22T09:30:00.000Z' },
+  }
+  const accepted: Record<string, object> = {
+    ...{ slack: {}, discord: {}, telegram: { ok: true }, feishu: { code: 0 } },
+    ...{ dingtalk: { errcode: 0 }, wecom: { errcode: 0 } },
+  }
+  for (const [template, body] of Object.entries(accepted)) {
+    answer = () => Response.json(body)
+    const to = { config: { webhook: `${receiver.url}/hook`, template, channel: '1' }, fetch, resolve: async () => [] }
+    await chatChannel.notify?.(notice, to, AbortSignal.timeout(60_000))
+    const { text } = receiver.received.at(-1) as Received
+    expect([template, text.includes(url)]).toEqual([template, true])
+    // Telegram reads no markup without a mode.
+    const isMarkup = template !== 'telegram' && text.includes('[now](https://evil')
+    expect([template, isMarkup, text.includes('Severity')]).toEqual([template, false, false])
+  }
 })

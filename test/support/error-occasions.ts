@@ -39,7 +39,8 @@ export const OCCASIONS: Readonly<Record<HubErrorCode, string>> = {
   password_off: 'a password, or a link to set one, of a user who signs in in other ways alone',
   second_factor_required: 'users must have a second factor here, and the caller has none',
   second_factor_unavailable: 'a user has a second factor, and the plugin that checks it is off or failed',
-  reauth_required: 'a change of how you sign in, more than ten minutes after you last proved who you are',
+  reauth_required:
+    'a change of how you sign in, of who shares your things, or of clients, more than ten minutes after you last proved who you are',
   password_change_required: 'after an administrator has set the password',
   stdio_not_permitted: 'a command by somebody who may not run any here; also as a server’s state',
   env_key_forbidden: '`LD_PRELOAD`, `NODE_OPTIONS` and their kind, by an ordinary user',

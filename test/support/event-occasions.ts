@@ -4,10 +4,10 @@ import type { PluginEventName } from '../../core/contract/events.ts'
 export const EVENT_OCCASIONS: Readonly<Record<PluginEventName, string>> = {
   'server.created': 'A server was registered',
   'server.updated': 'Its settings changed; `changed` are the names of the fields',
-  'server.removed': 'It was deleted',
+  'server.removed': 'It was deleted, or passed from its owner to another (`transferred`)',
   'group.created': 'A group was made',
   'group.updated': 'Its settings or members changed',
-  'group.removed': 'It was deleted',
+  'group.removed': 'It was deleted, or passed from its owner to another (`transferred`)',
   'share.changed':
     'A server or group was shared, or the role changed; `role` null: it is no longer shared. For its owner and each user concerned',
   'user.created': 'An account was made',
@@ -24,9 +24,9 @@ export const EVENT_OCCASIONS: Readonly<Record<PluginEventName, string>> = {
   'catalog.changed': 'A server’s lists changed. `older`: those of the legacy side of a server that speaks both eras',
   'tool.definition_changed':
     'The definition of a tool has changed; `blocked`: it cannot be called until its owner approves it',
-  'approvals.requested': 'Of the plugin `approvals`: a call waits for a decision; to the one who decides',
+  'approvals.requested': 'Of the plugin `approvals`: a call waits for a decision; to those who decide',
   'approvals.decided':
-    'Of the plugin `approvals`: it was decided, or nobody decided in time; to its caller and the one who decides',
+    'Of the plugin `approvals`: it was decided, or nobody decided in time; to its caller and those who decide',
   'quotas.near': 'Of the plugin `quotas`: a quota of the day is nearly used up; to the one whose it is',
   'tool.called':
     'A tools/call ended, also one that reached no server; of others’ calls without their address, key and client',

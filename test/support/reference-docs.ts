@@ -1,7 +1,6 @@
 /** Writes the tables of docs/reference/ from the code. `bun test/support/reference-docs.ts` after a change. */
 import { readFileSync } from 'node:fs'
 import { LIMITS } from '../../core/config/limits.ts'
-import { VARIABLES } from '../../core/config/variables.ts'
 import type { ServerPhase } from '../../core/connections/server/machine/server-events.ts'
 import { ERROR_CODES, FIELD_CODES, type HubErrorCode } from '../../core/contract/codes.ts'
 import type { ErrorKind } from '../../core/contract/definition.ts'
@@ -9,6 +8,7 @@ import type { PluginEventName } from '../../core/contract/events.ts'
 import { REMEDIES } from '../../core/contract/remedies.ts'
 import { LIVE_EVENTS, TOPICS } from '../../core/http/live/live-events.ts'
 import { bundledPlugins } from '../../core/hub/bundled.ts'
+import { HUB_SETTINGS } from '../../core/hub/bundled-settings.ts'
 import { OCCASIONS, PLUGIN_OCCASIONS } from './error-occasions.ts'
 import { EVENT_OCCASIONS } from './event-occasions.ts'
 import { licencesPage } from './licences.ts'
@@ -29,7 +29,7 @@ export function referencePages(): Readonly<Record<string, string>> {
 
 /** Names that docs/reference/environment.md must hold. */
 export function variableNames(): readonly string[] {
-  return VARIABLES.map(variable => variable.name)
+  return HUB_SETTINGS.variables.map(variable => variable.name)
 }
 
 function errorsPage(): string {
@@ -108,7 +108,8 @@ function eventsPage(): string {
 
 What a plugin can listen to by \`context.events.on(name, …)\`, and what \`GET /api/stream?topics=…\` tells under its topic. Each event has
 \`name\` (\`event\` in the stream), \`at\`, the owner (\`ownerId\`, or the name as \`owner\` in the stream; null: the hub itself) and \`data\`. In
-the stream, users get the events of what they own, and of public servers; administrators get all. \`log.record\`, \`tool.called\` and
+the stream, users get the events of what they own, of public servers, and of servers and groups that are shared with them (with the
+role \`use\` a part of these, without the reason of a failure); administrators get all. \`log.record\`, \`tool.called\` and
 \`metrics.tick\` are made only while somebody listens. Events that plugins define come under the topic \`plugins\`: to their owner, or to
 every user when they are public, and to administrators.
 

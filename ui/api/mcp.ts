@@ -40,7 +40,7 @@ export interface McpRequestOptions {
 }
 
 /**
- * A session of the hub's MCP endpoint for one server, like that of any client. The REST API cannot answer requests of a server,
+ * A session of the hub's MCP endpoint for one server or group, like that of any client. The REST API cannot answer requests of a server,
  * receive its notifications, or use prompts and resources. It uses the sign-in of this tab.
  */
 export class McpSession {
@@ -50,7 +50,7 @@ export class McpSession {
   #id: string | undefined
   #next = 1
 
-  /** `owner` and `name` of the server. */
+  /** `owner` and `name` of the server or group. */
   constructor(owner: string, name: string, handlers: McpHandlers) {
     this.#path = `/mcp/@${encodeURIComponent(owner)}/${encodeURIComponent(name)}`
     this.#handlers = handlers

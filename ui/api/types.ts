@@ -33,7 +33,13 @@ export type ServerState = 'online' | 'connecting' | 'offline'
 export interface ServerStatus {
   readonly state: ServerState
   readonly since: string
-  readonly reason?: { readonly code: string; readonly message: string; readonly hint?: string }
+  readonly reason?: {
+    readonly code: string
+    readonly message: string
+    readonly hint?: string
+    /** Its owner alone has no credential. */
+    readonly ofOwner?: true
+  }
   readonly attempts?: number
   readonly nextAttemptAt?: string
   /** While an attempt to start it lasts; `line`: the last one of its stderr. */
@@ -56,6 +62,14 @@ export type ShareRole = 'use' | 'see' | 'change'
 /** Role of the reader for a server or group; of administrators always `owner`. */
 export type ThingRole = ShareRole | 'owner'
 
+/** The reader's own credential for a server that takes one of each caller. */
+export interface OwnCredential {
+  readonly state: 'active' | 'sign_in_needed' | 'refused'
+  readonly reason?: { readonly code: string; readonly message: string }
+  /** The page at which the reader signs in. */
+  readonly connectUrl?: string
+}
+
 /** A server. The fields of its configuration are there for users with the role `see`. */
 export interface ServerRecord {
   readonly role?: ThingRole
@@ -68,6 +82,8 @@ export interface ServerRecord {
   readonly description?: string
   readonly tags?: readonly string[]
   readonly status: ServerStatus
+  /** Absent where the server asks its callers for nothing. */
+  readonly mine?: OwnCredential
   readonly visibility?: 'private' | 'public'
   readonly enabled?: boolean
   readonly origin?: 'api' | 'file' | 'store'

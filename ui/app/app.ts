@@ -9,7 +9,7 @@ import { placeOf } from './places.ts'
 import { pluginPages } from './plugin-pages.ts'
 import { router } from './router.ts'
 import { session } from './session.ts'
-import '../components/toast.ts'
+import '../components/layers/toast.ts'
 
 /**
  * The whole console: the sign-in page without a session, otherwise the frame with the page of the present address. The address
@@ -62,6 +62,8 @@ export class PbApp extends PbElement {
 
   #piece(slot: 'proof' | 'factor-gate'): unknown {
     const [piece] = piecesOf(slot)
+    // Without the plugin nobody can be asked: the request ends with the hub's words, which say to sign in again.
+    if (!piece && slot === 'proof') queueMicrotask(() => session.proved(false))
     return piece && this.#lazy(piece.load(), namedElement(piece.element))
   }
 

@@ -1,6 +1,6 @@
 import { html, nothing } from 'lit'
 import { PbElement } from '../components/element.ts'
-import { drawer } from '../components/layer.ts'
+import { drawer } from '../components/layers/layer.ts'
 import { t } from '../text/t.ts'
 import type { Piece, PieceSubject } from './part.ts'
 import { piecesOf } from './parts.ts'

@@ -2,7 +2,7 @@ import { html } from 'lit'
 import { icon } from '../text/icon.ts'
 import { t } from '../text/t.ts'
 import { PbElement } from './element.ts'
-import { toast } from './toast.ts'
+import { toast } from './layers/toast.ts'
 
 /** A button that copies a text: `<pb-copy .text=${endpoint} label="Copy address"></pb-copy>`. */
 export class PbCopy extends PbElement {

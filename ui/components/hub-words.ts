@@ -10,6 +10,7 @@ export function hubWords(sentence: string): string {
 function sentences(): Readonly<Record<string, string>> {
   return {
     'as configured': t('as configured'),
+    'each user signs in': t('each user signs in'),
     'an HTTP API asks nothing': t('an HTTP API asks nothing'),
     'asks in its answers: one connection serves all': t('asks in its answers: one connection serves all'),
     'asks its client: own process per session': t('asks its client: own process per session'),

@@ -1,7 +1,7 @@
 import { lockDataDir } from '../../config/data-lock.ts'
-import { readEnvironment } from '../../config/env.ts'
 import { StartError } from '../../config/start-error.ts'
 import { nameKey } from '../../domain/names.ts'
+import { readHubEnvironment } from '../../hub/bundled-settings.ts'
 import { StoreOpenError } from '../../store/errors.ts'
 import { lockStore, openStore, type Store } from '../../store/open.ts'
 import type { DatabaseLock } from '../../store/postgres-lock.ts'
@@ -18,7 +18,7 @@ import { plain } from '../output.ts'
 export async function run(argv: readonly string[], io: CommandIo): Promise<number> {
   const { positionals } = readArguments(argv, { options: {}, positionals: ['name'] })
   const [name = ''] = positionals
-  const { databaseUrl } = readEnvironment(io.env)
+  const { databaseUrl } = readHubEnvironment(io.env)
   const dataDir = dataDirOf(io)
   const lock = await lockDataDir(dataDir).catch((error: unknown) => {
     if (error instanceof StartError && error.code === 'data_dir_unwritable') throw new CommandError(error.message)

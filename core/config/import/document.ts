@@ -8,6 +8,7 @@ import { validationError } from '../../domain/validation-error.ts'
 import { parseImportText, type TextFormat } from '../import-text.ts'
 import { JsoncError } from '../jsonc.ts'
 import { readLooseJson } from '../loose-json.ts'
+import { type EntryFields, NO_ENTRY_FIELDS } from '../shape/entry-fields.ts'
 import { pastedBlocks } from './blocks.ts'
 import { type ImportedEntry, refused } from './entry.ts'
 import { fromLine, fromText } from './lines.ts'
@@ -27,10 +28,10 @@ const COMMENTED_CHARACTERS = 1024 * 1024
  * validation_failed when it is none of these or names more than 500 servers, and what {@link guardJson} throws. A text of 16 MiB
  * takes up to a second, so call it in a worker.
  */
-export async function importText(text: string): Promise<ImportedDocument> {
+export async function importText(text: string, fields: EntryFields = NO_ENTRY_FIELDS): Promise<ImportedDocument> {
   const attempts: Attempt[] = []
   for (const block of pastedBlocks(text)) {
-    const attempt = await tried(block)
+    const attempt = await tried(block, fields)
     if ('read' in attempt && isClear(attempt.read)) return attempt.read
     attempts.push(attempt)
   }
@@ -42,9 +43,9 @@ export async function importText(text: string): Promise<ImportedDocument> {
 
 type Attempt = { readonly read: ImportedDocument } | { readonly error: HubError }
 
-async function tried(block: string): Promise<Attempt> {
+async function tried(block: string, fields: EntryFields): Promise<Attempt> {
   try {
-    return { read: await importBlock(block) }
+    return { read: await importBlock(block, fields) }
   } catch (error) {
     if (error instanceof HubError && error.code === 'validation_failed') return { error }
     throw error
@@ -56,18 +57,18 @@ function isClear({ entries }: ImportedDocument): boolean {
   return entries.some(({ problem }) => problem === undefined)
 }
 
-async function importBlock(text: string): Promise<ImportedDocument> {
+async function importBlock(text: string, fields: EntryFields): Promise<ImportedDocument> {
   const format = formatOf(text)
-  if (format === undefined) return importDocument(text)
+  if (format === undefined) return importDocument(text, fields)
   const read = await parseImportText(text, format)
   // A line of a command can look like one of such a file.
   const isCertain = KEY_FIRST.test(text) || format === 'toml'
   if ('problem' in read) {
-    if (!isCertain) return importDocument(text)
+    if (!isCertain) return importDocument(text, fields)
     throw refused(`The document is no ${format.toUpperCase()}: ${read.problem}`)
   }
-  if (!isCertain && !isJsonObject(read.value) && !Array.isArray(read.value)) return importDocument(text)
-  return { entries: distinct(fromValue(read.value, '#', fromLine)) }
+  if (!isCertain && !isJsonObject(read.value) && !Array.isArray(read.value)) return importDocument(text, fields)
+  return { entries: distinct(fromValue(read.value, '#', { fields, line: fromLine })) }
 }
 
 /** A key, a comment or a list at the beginning of a text. */
@@ -91,11 +92,11 @@ function isToml(text: string): boolean {
 }
 
 /** Reads one block of text that is JSON or a line. Throws as `importText`. */
-export function importDocument(text: string): ImportedDocument {
+export function importDocument(text: string, fields: EntryFields = NO_ENTRY_FIELDS): ImportedDocument {
   const trimmed = text.replace(/^\ufeff/, '').trim()
   if (trimmed === '') throw refused('The document is empty')
   const isJson = /^[{["“'‘]|^\/[/*]/.test(trimmed) && !beginsWithQuotedWord(trimmed)
-  return { entries: distinct(isJson ? fromJson(trimmed) : fromText(trimmed)) }
+  return { entries: distinct(isJson ? fromJson(trimmed, fields) : fromText(trimmed, fields)) }
 }
 
 /** True for a command line whose first word is in quotes, such as `"C:\Program Files\x.exe" --flag`. */
@@ -107,9 +108,9 @@ function beginsWithQuotedWord(text: string): boolean {
   return !/^"(?:[^"\\]|\\.)*"\s*(?::|$)/.test(text) && /^"[^"\n]*"(?:\s+[^\s:]|$)/.test(text)
 }
 
-function fromJson(text: string): ImportedEntry[] {
+function fromJson(text: string, fields: EntryFields): ImportedEntry[] {
   const value = parse(text)
-  return typeof value === 'string' ? fromText(value) : fromValue(value, '#', fromLine)
+  return typeof value === 'string' ? fromText(value, fields) : fromValue(value, '#', { fields, line: fromLine })
 }
 
 function parse(text: string): JsonValue {

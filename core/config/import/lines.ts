@@ -1,4 +1,5 @@
 import { shellWords } from '../../domain/program/shell-words.ts'
+import type { EntryFields } from '../shape/entry-fields.ts'
 import { nameOfUrl } from '../shape/entry-names.ts'
 import { inRightForm } from '../shape/right-form.ts'
 import { addressOf } from '../shape/usual-entry.ts'
@@ -16,12 +17,12 @@ const PROMPT =
   /^(?:\$|>|%|❯|!(?=[a-z])|#(?=\s+(?:npx|uvx|claude|docker|code|codex)\s)|PS [^>\n]{0,200}>|C:[^>\n]{0,200}>)\s*(?=\S)/
 
 /** The servers of a text that is no JSON: an install link, a line that adds one to a client, a URL, a command line. */
-export function fromText(text: string): ImportedEntry[] {
+export function fromText(text: string, fields: EntryFields): ImportedEntry[] {
   const lines = linesOf(text)
-  const each = lines.length > 1 && lines.length <= MOST_LINES ? lines.map(fromMarkedLine) : []
+  const each = lines.length > 1 && lines.length <= MOST_LINES ? lines.map(line => fromMarkedLine(line, fields)) : []
   if (each.length > 0 && each.every(entries => entries !== undefined)) return each.flat()
   const [only = text] = lines.length === 1 ? lines : [text]
-  return fromMarkedLine(only) ?? [fromLine(only)]
+  return fromMarkedLine(only, fields) ?? [fromLine(only)]
 }
 
 /** The lines of a text without comments of a shell; a line that ends in a backslash continues. */
@@ -34,12 +35,12 @@ function linesOf(text: string): readonly string[] {
 }
 
 /** A link, a client's line or an address: a text with several of these lines has several servers. */
-function fromMarkedLine(written: string): ImportedEntry[] | undefined {
+function fromMarkedLine(written: string, fields: EntryFields): ImportedEntry[] | undefined {
   const line = written.replace(PROMPT, '')
   if (line.length > COMMAND_LINE_CHARACTERS) return undefined
   const added = readInstallLink(line) ?? readClientLine(line)
   if (typeof added === 'string') return [unreadable(added)]
-  if (added) return named(fromValue(added.value, '#'), added.name, added.warnings)
+  if (added) return named(fromValue(added.value, '#', { fields }), added.name, added.warnings)
   return /^https?:\/\/\S+$/i.test(line) ? [fromUrl(line)] : undefined
 }
 

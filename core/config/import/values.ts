@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { pointerToken } from '../../domain/json/json-pointer.ts'
 import { MOST_ENTRIES } from '../import-text.ts'
+import type { EntryFields } from '../shape/entry-fields.ts'
 import { leftWithClient, readEntry } from '../shape/right-form.ts'
 import { describedServer, serverDescription } from '../shape/server-json-entry.ts'
 import { splitKey } from '../shape/settings.ts'
@@ -15,18 +16,25 @@ const NAMES = ['name', 'server_label', 'serverName', 'server_name', 'id', 'key',
 /** Reads an address or a command line in the place of an entry. */
 export type LineReader = (line: string) => ImportedEntry
 
+/** How the entries of a document are read. */
+export interface Reading {
+  readonly fields: EntryFields
+  /** Default: a text in the place of an entry cannot be read. */
+  readonly line?: LineReader
+}
+
 const NO_LINES: LineReader = () => unreadable('The entry is not an object')
 
 /** The servers of a JSON value. Throws validation_failed where it names none, or more than 500. */
-export function fromValue(value: JsonValue, pointer: string, readLine: LineReader = NO_LINES): ImportedEntry[] {
-  if (Array.isArray(value)) return fromContainers([{ map: value, pointer }], readLine)
+export function fromValue(value: JsonValue, pointer: string, reading: Reading): ImportedEntry[] {
+  if (Array.isArray(value)) return fromContainers([{ map: value, pointer }], reading)
   if (!isJsonObject(value)) throw refused('The document is neither an object nor a list')
-  if (serverDescription(value)) return [fromEntry(undefined, value, pointer, readLine)]
+  if (serverDescription(value)) return [fromEntry(undefined, value, pointer, reading)]
   if (isOpenapi(value)) return [fromOpenapi(value)]
-  if (looksLikeEntry(value)) return [fromEntry(undefined, value, pointer, readLine)]
+  if (looksLikeEntry(value)) return [fromEntry(undefined, value, pointer, reading)]
   const containers = containersIn(value)
-  if (containers) return fromContainers(containers, readLine)
-  if (Object.values(value).some(looksLikeEntry)) return fromContainers([{ map: value, pointer }], readLine)
+  if (containers) return fromContainers(containers, reading)
+  if (Object.values(value).some(looksLikeEntry)) return fromContainers([{ map: value, pointer }], reading)
   throw refused(`The document names no server${membersOf(value)}`)
 }
 
@@ -48,11 +56,11 @@ function fromOpenapi(schema: JsonObject): ImportedEntry {
   return { ...as, body: { name: as.name, openapi: { schema } } }
 }
 
-function fromContainers(containers: readonly Container[], readLine: LineReader): ImportedEntry[] {
+function fromContainers(containers: readonly Container[], reading: Reading): ImportedEntry[] {
   refuseTooMany(containers.flatMap(({ map }) => Object.values(map)))
   return containers.flatMap(({ map, pointer, isList }) =>
     Object.entries(map).map(([key, entry]) =>
-      fromEntry(Array.isArray(map) || isList ? undefined : key, entry, `${pointer}/${pointerToken(key)}`, readLine),
+      fromEntry(Array.isArray(map) || isList ? undefined : key, entry, `${pointer}/${pointerToken(key)}`, reading),
     ),
   )
 }
@@ -66,22 +74,24 @@ function refuseTooMany(entries: readonly JsonValue[]): void {
 }
 
 /** An "owner" in another hub's file is a user of that hub: the imported servers belong to the importing user. */
-function fromEntry(key: string | undefined, entry: JsonValue, pointer: string, readLine: LineReader): ImportedEntry {
-  if (typeof entry === 'string') return fromLineEntry(key, readLine(entry))
+function fromEntry(key: string | undefined, entry: JsonValue, pointer: string, reading: Reading): ImportedEntry {
+  if (typeof entry === 'string') return fromLineEntry(key, (reading.line ?? NO_LINES)(entry))
   const description = serverDescription(entry)
   if (description) return fromDescription(description, description === entry ? pointer : `${pointer}/server`)
-  if (isJsonObject(entry)) return fromObject(key, entry, pointer)
+  if (isJsonObject(entry)) return fromObject(key, entry, pointer, reading)
   const { owner, name: given } = splitKey(key ?? 'server')
   const as = namedAs(given)
   const body = { name: as.name, ...(owner === undefined ? {} : { owner }) }
   return { ...as, body, problem: { message: `The entry "${as.name}" is not an object`, pointer } }
 }
 
-function fromObject(key: string | undefined, entry: JsonObject, pointer: string): ImportedEntry {
+function fromObject(key: string | undefined, entry: JsonObject, pointer: string, { fields }: Reading): ImportedEntry {
   const naming = key === undefined ? namingMember(entry) : undefined
-  const { owner, name: given } = splitKey(key ?? (naming === undefined ? nameOfEntry(entry) : String(entry[naming])))
+  const { owner, name: given } = splitKey(
+    key ?? (naming === undefined ? nameOfEntry(entry, fields) : String(entry[naming])),
+  )
   const { name, ...written } = namedAs(given)
-  const read = readEntry(name, naming === undefined ? entry : withoutMember(entry, naming), pointer)
+  const read = readEntry(name, naming === undefined ? entry : withoutMember(entry, naming), pointer, fields)
   const place = { pointer, written: { ...read.written, ...placeOfName(key, naming) } }
   const renamed = written.writtenName === undefined ? [] : [renamedTo(name, written.writtenName)]
   const warnings = [...renamed, ...read.warnings, ...leftWithClient(entry)]
@@ -126,6 +136,6 @@ function renamedTo(name: string, written: string): string {
   return `its name ${JSON.stringify(written)} cannot be one here: it becomes "${name}"`
 }
 
-function nameOfEntry(entry: JsonObject): string {
-  return nameOfBody(readEntry('', entry, '#').body)
+function nameOfEntry(entry: JsonObject, fields: EntryFields): string {
+  return nameOfBody(readEntry('', entry, '#', fields).body)
 }

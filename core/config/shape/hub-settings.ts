@@ -1,18 +1,26 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
+import type { HubSetting } from '../../features/services/hub-settings.ts'
+import type { KnownSettings } from '../known-settings.ts'
 
 /**
  * The settings of the hub: `systemConfig`, which counts before the sections `logRotation` and `logging`. `recordKeys`: sections with
  * records, which may be in it too.
  */
-export function readHubSettings(document: JsonObject, warnings: string[], recordKeys: readonly string[]): JsonObject {
+export function readHubSettings(
+  document: JsonObject,
+  warnings: string[],
+  recordKeys: readonly string[],
+  settings: KnownSettings,
+): JsonObject {
+  const members = new Map([...DATABASE, ...membersOf('logging.database', settings)])
   const { systemConfig = {} } = document
   const inner = isJsonObject(systemConfig) ? systemConfig : {}
   if (inner !== systemConfig) warnings.push('"systemConfig" is not an object; it is not used')
   return {
     ...(isJsonObject(inner.logRotation) ? rotationSettings(inner.logRotation, warnings) : {}),
-    ...databaseSettings(inner.logging, warnings),
+    ...databaseSettings(inner.logging, members, warnings),
     ...rotationSettings(document.logRotation, warnings),
-    ...databaseSettings(document.logging, warnings),
+    ...databaseSettings(document.logging, members, warnings),
     ...settingsIn(inner, recordKeys),
   }
 }
@@ -34,14 +42,23 @@ const ROTATION = new Map([
   ['maxFiles', 'logMaxFiles'],
   ['compress', 'logCompress'],
 ])
-/** Members of `logging.database`, with their settings. */
+/** Members of `logging.database` of the hub itself, with their settings. */
 const DATABASE = new Map([
   ['enabled', 'logDatabase'],
   ['retention', 'logRetentionMs'],
-  ['maxSize', 'historyMaxBytes'],
   ['table', 'logTable'],
   ['indexes', 'logIndexes'],
 ])
+
+/** Members of a section that stand for settings of plugins, with the keys of these. */
+export function membersOf(
+  section: NonNullable<HubSetting['member']>['section'],
+  { ofPlugins }: KnownSettings,
+): readonly (readonly [name: string, key: string])[] {
+  return Object.entries(ofPlugins).flatMap(([key, { member }]) =>
+    member?.section === section ? [[member.name, key] as const] : [],
+  )
+}
 
 function rotationSettings(section: JsonValue | undefined, warnings: string[]): JsonObject {
   if (section === undefined) return {}
@@ -54,12 +71,16 @@ function rotationSettings(section: JsonValue | undefined, warnings: string[]): J
   return enabled === false ? { ...settings, logRotation: 'none' } : settings
 }
 
-function databaseSettings(section: JsonValue | undefined, warnings: string[]): JsonObject {
+function databaseSettings(
+  section: JsonValue | undefined,
+  members: ReadonlyMap<string, string>,
+  warnings: string[],
+): JsonObject {
   if (section === undefined) return {}
   const { database = {}, ...rest } = isJsonObject(section) ? section : { section }
   for (const name of Object.keys(rest))
     warnings.push(`${JSON.stringify(name)} is not known in "logging"; it is not used`)
-  if (isJsonObject(database)) return renamed(database, 'logging.database', DATABASE, warnings)
+  if (isJsonObject(database)) return renamed(database, 'logging.database', members, warnings)
   warnings.push('"logging.database" is not an object; it is not used')
   return {}
 }

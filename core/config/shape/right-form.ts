@@ -2,14 +2,15 @@ import type { JsonObject } from '../../contract/json.ts'
 import { mergePatch } from '../../domain/json/merge-patch.ts'
 import { addressOfBridge } from '../../domain/program/bridges.ts'
 import { wrongForm } from '../../domain/program/wrong-form.ts'
+import type { EntryFields } from './entry-fields.ts'
 import { withOwnReferences } from './secret-references.ts'
 import { ALIASES, readServerEntry, standsFor } from './server.ts'
 import { usualEntry } from './usual-entry.ts'
 
 /** The body of an entry in the form that works here; a program that only connects to an address is that address. */
-export function readEntry(name: string, written: JsonObject, pointer: string): ReadEntry {
-  const usual = usualEntry(written, pointer)
-  const { body, warnings } = readServerEntry(name, withOwnReferences(usual.entry))
+export function readEntry(name: string, written: JsonObject, pointer: string, fields: EntryFields): ReadEntry {
+  const usual = usualEntry(written, pointer, fields)
+  const { body, warnings } = readServerEntry(name, withOwnReferences(usual.entry), fields)
   const formed = inRightForm(body)
   const names = { ...writtenNames(usual.entry), ...usual.written }
   return { body: formed.body, written: names, warnings: [...usual.warnings, ...warnings, ...formed.warnings] }

@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/js
 import { shellWords } from '../../domain/program/shell-words.ts'
 import { COMMON_FIELDS } from '../../domain/server/server-table.ts'
 import { transportWord } from '../../domain/server/transport-name.ts'
+import { type EntryFields, NO_ENTRY_FIELDS, type ReadableForms } from './entry-fields.ts'
 import { isToolFilter, readToolLists, TOOL_LISTS } from './tool-lists.ts'
 
 /** An entry as the body of `POST /api/servers`, without `name` and `owner`, and warnings about ignored fields. */
@@ -14,16 +15,12 @@ export interface ServerShape {
 /** The own fields of the bundled transports: a file is read before the plugins run that have their schemas. */
 const BUNDLED_FIELDS = [
   ...['command', 'args', 'env', 'cwd', 'sandbox', 'network', 'extraArguments'],
-  ...['url', 'headers', 'openapi', 'tls', 'oauth', 'credentials', 'bring'],
+  ...['url', 'headers', 'openapi', 'tls'],
 ]
-/** Members of `oauth`, beside `scopes`. */
-const SIGN_IN_MEMBERS: ReadonlySet<string> = new Set([
-  ...['clientId', 'clientSecret', 'method', 'issuer', 'resource', 'grant', 'key', 'identity', 'parameters'],
-])
 /** Fields of the API that files write differently, or do not have. */
 const NOT_IN_FILES: ReadonlySet<string> = new Set(['name', 'owner', 'disabled', 'reviewed'])
 
-/** Fields with the same meaning in a file and in the API. */
+/** Fields of the hub itself with the same meaning in a file and in the API. */
 const SAME = [...BUNDLED_FIELDS, ...COMMON_FIELDS.filter(field => !NOT_IN_FILES.has(field))]
 
 /**
@@ -70,18 +67,19 @@ const KNOWN_HERE: ReadonlySet<string> = new Set(['stdio', 'sse', 'streamable-htt
  * Reads one entry of `mcpServers` as Claude Desktop, Cursor, VS Code, Windsurf, Cline, Gemini and other hubs write it.
  * Invalid values are passed on unchanged, so that the registry reports them.
  */
-export function readServerEntry(name: string, entry: JsonObject): ServerShape {
+export function readServerEntry(name: string, entry: JsonObject, fields: EntryFields = NO_ENTRY_FIELDS): ServerShape {
   const body: Record<string, JsonValue> = {}
   const warnings: string[] = []
-  const used = new Set<string>(SAME)
+  const same = [...SAME, ...fields.names]
+  const used = new Set<string>(same)
   // Programs that write every field have null in those without a value.
-  for (const field of SAME) if (entry[field] !== undefined && entry[field] !== null) body[field] = entry[field]
+  for (const field of same) if (entry[field] !== undefined && entry[field] !== null) body[field] = entry[field]
   for (const aliases of Object.values(ALIASES)) for (const alias of aliases) used.add(alias)
 
   readTransport(entry, body)
   readAddress(entry, body)
   readHeaders(entry, body, used)
-  readSignIn(entry, body)
+  readForms(entry, body, fields)
   readEnabled(entry, body)
   readTimeouts(entry, body)
   readCommand(body)
@@ -112,19 +110,29 @@ function readTransport(entry: JsonObject, body: Record<string, JsonValue>): void
   else body.transport = transportWord(written)
 }
 
-/**
- * Other programs write `oauth` as a switch, or with the scopes as one text and members of their own, such as addresses that the
- * hub finds out by itself.
- */
-function readSignIn({ oauth }: JsonObject, body: Record<string, JsonValue>): void {
-  if (!isJsonObject(oauth)) {
-    if (typeof oauth === 'boolean') delete body.oauth
-    return
+/** Reads the fields that other programs write in forms of their own. */
+function readForms(entry: JsonObject, body: Record<string, JsonValue>, { forms }: EntryFields): void {
+  for (const [field, form] of Object.entries(forms)) {
+    const value = entry[field]
+    if (isJsonObject(value)) body[field] = inOwnForm(value, form)
+    else if (form.isSwitch && typeof value === 'boolean') delete body[field]
   }
-  const { scope, scopes = scope } = oauth
-  const listed = typeof scopes === 'string' ? scopes.split(/\s+/).filter(one => one !== '') : scopes
-  const others = Object.entries(oauth).filter(([member]) => SIGN_IN_MEMBERS.has(member))
-  body.oauth = { ...Object.fromEntries(others), ...(listed === undefined ? {} : { scopes: listed }) }
+}
+
+/** The members that the field has here. */
+function inOwnForm(value: JsonObject, { members, names = {}, words = [] }: ReadableForms): JsonObject {
+  const renamed = Object.entries(value).flatMap(([member, given]): [string, JsonValue][] => {
+    const own = Object.hasOwn(names, member) ? names[member] : undefined
+    return own === undefined ? [] : [[own, given]]
+  })
+  const read = Object.entries({ ...Object.fromEntries(renamed), ...value }).filter(([member]) =>
+    members.includes(member),
+  )
+  const listed = read.map(([member, given]): [string, JsonValue] => {
+    const isText = words.includes(member) && typeof given === 'string'
+    return [member, isText ? given.split(/\s+/).filter(word => word !== '') : given]
+  })
+  return Object.fromEntries(listed)
 }
 
 /** True for an entry of an HTTP API, whose `url` is the address of the document. */

@@ -3,10 +3,13 @@ import type { Role } from '../../contract/records.ts'
 import { nameKey } from '../../domain/names.ts'
 import { wordIn } from '../../domain/spelling/words.ts'
 import type { Path } from '../jsonc-edit.ts'
+import { type FileAdditions, NO_ADDITIONS } from './additions.ts'
+import { type BesideBody, besideBody, withoutBeside } from './beside.ts'
+import type { EntryFields } from './entry-fields.ts'
 import { readGroupEntry } from './group.ts'
 import { readHubSettings } from './hub-settings.ts'
 import { readRecords } from './records.ts'
-import { type FileRecords, type FileSection, readSection } from './sections.ts'
+import { type FileRecords, readSection } from './sections.ts'
 import { readServerEntry } from './server.ts'
 
 /** One configured plugin. `use` is a package, a path relative to the file's folder, or a bundled plugin's name. */
@@ -24,16 +27,19 @@ export interface PluginUse {
  * is a layer below the registry.
  */
 export interface FileEntries {
-  readonly users: readonly { readonly name: string; readonly passwordHash?: string; readonly role: Role }[]
-  /** `owner` absent: the first user. `body` as for `POST /api/servers`, `shares` as for `PUT /api/servers/{ref}/shares`. */
-  readonly servers: readonly {
+  readonly users: readonly (Pick<BesideBody, 'attached'> & {
+    readonly name: string
+    readonly passwordHash?: string
+    readonly role: Role
+  })[]
+  /** `owner` absent: the first user. `body` as for `POST /api/servers`. */
+  readonly servers: readonly (BesideBody & {
     readonly owner?: string
     readonly name: string
     readonly body: JsonObject
-    readonly shares?: JsonValue
-  }[]
+  })[]
   /** `body` as for `POST /api/groups`. */
-  readonly groups: readonly { readonly owner?: string; readonly body: JsonObject; readonly shares?: JsonValue }[]
+  readonly groups: readonly (BesideBody & { readonly owner?: string; readonly body: JsonObject })[]
 }
 
 /** The content of one settings file. */
@@ -81,10 +87,11 @@ const KNOWN = new Set([
 const SERVER_MAPS = ['mcpServers', 'servers'] as const
 
 /**
- * `sections`: those that hold records of features. Throws DuplicateEntry; other problems are warnings, or entries that the registry
+ * `additions`: what features and plugins add. Throws DuplicateEntry; other problems are warnings, or entries that the registry
  * will reject.
  */
-export function readSettings(document: JsonObject, sections: readonly FileSection[] = []): SettingsState {
+export function readSettings(document: JsonObject, additions: FileAdditions = NO_ADDITIONS): SettingsState {
+  const { sections, settings, attached } = additions
   const warnings: string[] = []
   const recordKeys = sections.flatMap(({ keys }) => keys)
   for (const key of Object.keys(document)) {
@@ -93,12 +100,12 @@ export function readSettings(document: JsonObject, sections: readonly FileSectio
   }
   if (document.healthCheck !== undefined && !isJsonObject(document.healthCheck))
     warnings.push('"healthCheck" is not an object; it is not used')
-  const users = readUsers(document.users, warnings)
-  const servers = readServers(document, warnings)
-  const groups = readGroups(document.groups, warnings)
+  const users = readUsers(document.users, attached, warnings)
+  const servers = readServers(document, additions, warnings)
+  const groups = readGroups(document.groups, attached, warnings)
   return {
     file: { users, servers: servers.map(item => item.value), groups: groups.map(item => item.value) },
-    systemConfig: readHubSettings(document, warnings, recordKeys),
+    systemConfig: readHubSettings(document, warnings, recordKeys, settings),
     records: new Map([
       ...sections.map(section => [section.kind, readSection(document, section, warnings)] as const),
       ...readRecords(document.records, warnings),
@@ -140,8 +147,14 @@ function warnInvalidSection(section: JsonValue | undefined, name: string, warnin
 }
 
 type FileServer = FileEntries['servers'][number]
+/** Names of settings of plugins. */
+type Names = readonly string[]
 
-function readServers(document: JsonObject, warnings: string[]): Placed<FileServer>[] {
+function readServers(
+  document: JsonObject,
+  { attached, fields }: Pick<FileAdditions, 'attached' | 'fields'>,
+  warnings: string[],
+): Placed<FileServer>[] {
   const found: Placed<FileServer>[] = []
   const seen = new Set<string>()
   const usual = usualHealthCheck(document)
@@ -149,7 +162,7 @@ function readServers(document: JsonObject, warnings: string[]): Placed<FileServe
     warnInvalidSection(document[section], section, warnings)
     for (const { key, entry, path } of membersOf(document[section], [section])) {
       const where = `${section}[${quoted(key ?? String(path.at(-1)))}]`
-      const value = withHealthCheck(readServer(key, entry, where, warnings), usual)
+      const value = withHealthCheck(readServer(key, entry, { where, attached, fields }, warnings), usual)
       rejectDuplicate(seen, 'server', value.owner, value.name, path)
       found.push({ value, path })
     }
@@ -171,7 +184,12 @@ function withHealthCheck(server: FileServer, usual: JsonObject): FileServer {
   return { ...server, body: { ...server.body, healthCheck: { ...usual, ...healthCheck } } }
 }
 
-function readServer(key: string | undefined, entry: JsonValue, where: string, warnings: string[]): FileServer {
+function readServer(
+  key: string | undefined,
+  entry: JsonValue,
+  { where, attached, fields }: { readonly where: string; readonly attached: Names; readonly fields: EntryFields },
+  warnings: string[],
+): FileServer {
   const named = key === undefined && isJsonObject(entry) && typeof entry.name === 'string' ? entry.name : (key ?? '')
   const { owner, name } = splitKey(named)
   const mine = owner === undefined ? {} : { owner }
@@ -180,20 +198,25 @@ function readServer(key: string | undefined, entry: JsonValue, where: string, wa
     warnings.push(`${where} is not an object`)
     return { ...mine, name, body: { name } }
   }
-  const shape = readServerEntry(name, entry)
+  const shape = readServerEntry(name, withoutBeside(entry, attached), fields)
   warnings.push(...shape.warnings.map(warning => `${where}: ${warning}`))
   const theirs = owner ?? shape.owner
   if (owner !== undefined && shape.owner !== undefined && nameKey(owner) !== nameKey(shape.owner)) {
     warnings.push(`${where}: "owner" says otherwise than the key; the key counts`)
   }
-  return { ...(theirs === undefined ? {} : { owner: theirs }), name, body: { name, ...shape.body }, ...sharesOf(entry) }
+  return {
+    ...(theirs === undefined ? {} : { owner: theirs }),
+    name,
+    body: { name, ...shape.body },
+    ...besideBody(entry, attached),
+  }
 }
 
-function sharesOf(entry: JsonValue): { readonly shares?: JsonValue } {
-  return isJsonObject(entry) && entry.shares !== undefined ? { shares: entry.shares } : {}
-}
-
-function readGroups(section: JsonValue | undefined, warnings: string[]): Placed<FileEntries['groups'][number]>[] {
+function readGroups(
+  section: JsonValue | undefined,
+  attached: Names,
+  warnings: string[],
+): Placed<FileEntries['groups'][number]>[] {
   warnInvalidSection(section, 'groups', warnings)
   const found: Placed<FileEntries['groups'][number]>[] = []
   const seen = new Set<string>()
@@ -207,7 +230,7 @@ function readGroups(section: JsonValue | undefined, warnings: string[]): Placed<
     if (entry === null || typeof entry !== 'object') warnings.push(`groups[${quoted(given)}] is not an object`)
     rejectDuplicate(seen, 'group', owner, name, path)
     const mine = owner === undefined ? {} : { owner }
-    found.push({ value: { ...mine, body: readGroupEntry(name, entry), ...sharesOf(entry) }, path })
+    found.push({ value: { ...mine, body: readGroupEntry(name, entry), ...besideBody(entry, attached) }, path })
   }
   return found
 }
@@ -222,9 +245,9 @@ function groupNames(given: string, fields: JsonObject): { readonly owner: string
 
 const PASSWORD_HASH = /^\$(?:argon2(?:id|i|d)\$|2[abxy]\$\d\d\$)/
 
-function readUsers(section: JsonValue | undefined, warnings: string[]): FileEntries['users'] {
+function readUsers(section: JsonValue | undefined, names: Names, warnings: string[]): FileEntries['users'] {
   warnInvalidSection(section, 'users', warnings)
-  const users: { name: string; passwordHash?: string; role: Role }[] = []
+  const users: FileEntries['users'][number][] = []
   const seen = new Set<string>()
   for (const { key, entry, path } of membersOf(section, ['users'])) {
     const fields = isJsonObject(entry) ? entry : {}
@@ -236,7 +259,9 @@ function readUsers(section: JsonValue | undefined, warnings: string[]): FileEntr
     rejectDuplicate(seen, 'user', undefined, name, path)
     const role = typeof fields.role === 'string' ? wordIn(['admin', 'user'], fields.role) : undefined
     const admin = fields.isAdmin === true || role === 'admin'
-    users.push({ name, ...readPassword(name, fields, warnings), role: admin ? 'admin' : 'user' })
+    const { attached } = besideBody(entry, names)
+    const beside = attached === undefined ? {} : { attached }
+    users.push({ name, ...readPassword(name, fields, warnings), role: admin ? 'admin' : 'user', ...beside })
   }
   return users
 }

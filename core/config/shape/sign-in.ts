@@ -16,23 +16,23 @@ const ADDRESSES = ['url', 'serverUrl', 'httpUrl', 'baseUrl', 'endpoint', 'uri']
 
 /**
  * Tokens of clients in the members that `withOwnReferences` reads: `bearer_token`, `auth_type` with `auth_value`, or headers. A
- * program has no such token: its entry is returned unchanged.
+ * program has no such token: its entry is returned unchanged. `kinds`: words for a sign-in in `auth` that is no token.
  */
-export function withSignInNames(entry: JsonObject): JsonObject {
+export function withSignInNames(entry: JsonObject, kinds: readonly string[] = []): JsonObject {
   if (!ADDRESSES.some(field => typeof entry[field] === 'string')) return entry
-  return Object.entries(entry).reduce((read, [key, value]) => withMember(read, key, value), entry)
+  return Object.entries(entry).reduce((read, [key, value]) => withMember(read, key, value, kinds), entry)
 }
 
-function withMember(entry: JsonObject, key: string, value: JsonValue): JsonObject {
+function withMember(entry: JsonObject, key: string, value: JsonValue, kinds: readonly string[]): JsonObject {
   const letters = key.toLowerCase().replaceAll(/[^a-z]/g, '')
-  if (letters === 'auth' || letters === 'authentication') return withAuth(entry, key, value)
+  if (letters === 'auth' || letters === 'authentication') return withAuth(entry, key, value, kinds)
   const token = textOf(value)
   if (token === undefined || key === 'bearer_token' || key === 'bearer_token_env_var') return entry
   if (letters === 'authorization' || TOKENS.has(letters)) return withHeader(entry, key, 'Authorization', schemed(token))
   return VARIABLES.has(letters) ? { ...without(entry, key), bearer_token_env_var: token } : entry
 }
 
-function withAuth(entry: JsonObject, key: string, auth: JsonValue): JsonObject {
+function withAuth(entry: JsonObject, key: string, auth: JsonValue, kinds: readonly string[]): JsonObject {
   if (typeof auth === 'string') {
     // Another word names a kind of sign-in.
     return /^(?:Bearer|Basic|Token) +\S/i.test(auth) ? withHeader(entry, key, 'Authorization', auth) : entry
@@ -59,7 +59,7 @@ function withAuth(entry: JsonObject, key: string, auth: JsonValue): JsonObject {
   ]
     .map(member => textOf(auth[member]))
     .find(text => text !== undefined)
-  if (token === undefined || /oauth/.test(kind)) return entry
+  if (token === undefined || kinds.some(word => kind.includes(word))) return entry
   const named = [header, headerName, header_name, /bearer/.test(kind) ? undefined : name]
     .map(textOf)
     .find(text => text !== undefined)

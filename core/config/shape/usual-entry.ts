@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { pointerToken } from '../../domain/json/json-pointer.ts'
+import type { EntryFields } from './entry-fields.ts'
 import { pairsOf } from './pairs.ts'
 import { countsSeconds } from './server.ts'
 import { withSignInNames } from './sign-in.ts'
@@ -36,11 +37,10 @@ const SAME_LETTERS: Readonly<Record<string, string>> = {
 
 /** The approval of calls. */
 const APPROVAL = 'which calls need no approval stays with the client'
-const OAUTH = 'the OAuth sign-in stays with the client; set a header with a token'
-/** Members that are left out, by their letters, with the reason and what to write. */
+const SIGN_IN = 'the sign-in stays with the client; set a header with a token'
+/** Members that are left out, by their letters, with the reason and what to write; plugins add those of their fields. */
 const LEFT: Readonly<Record<string, string>> = {
   envfile: 'the hub reads no file of variables; write its variables into "env"',
-  ...{ oauth: OAUTH, scopes: OAUTH, oauthscopes: OAUTH, clientid: OAUTH, clientsecret: OAUTH, authprovidertype: OAUTH },
   ...{ trust: APPROVAL, requireapproval: APPROVAL, autoapproveall: APPROVAL, approvalmode: APPROVAL },
   headershelper: 'the hub runs no program that makes headers; set the headers',
   ssereadtimeout: 'a stream may be silent as long as it likes',
@@ -49,11 +49,11 @@ const LEFT: Readonly<Record<string, string>> = {
 }
 
 /** The entry in the usual members. `pointer`: its place in the document. */
-export function usualEntry(written: JsonObject, pointer: string): UsualEntry {
+export function usualEntry(written: JsonObject, pointer: string, fields: EntryFields): UsualEntry {
   const names: Record<string, string> = {}
   const warnings: string[] = []
   const flat = renamed(flattened(written, names), names)
-  const kept = withoutLeft(flat, path => {
+  const kept = withoutLeft(flat, { ...LEFT, ...fields.left }, path => {
     const [member = ''] = path.split(':', 1)
     warnings.push(`left out: ${pointer}/${names[member] ?? pointerToken(member)}:${path.slice(member.length + 1)}`)
   })
@@ -63,10 +63,10 @@ export function usualEntry(written: JsonObject, pointer: string): UsualEntry {
     if (value !== undefined && value !== null) entry[field] = pairsOf(value, field)
   }
   readAddress(entry, warnings)
-  const signed = withSignInNames(entry)
+  const signed = withSignInNames(entry, fields.auth.kinds)
   for (const key of ['auth', 'authentication']) {
     if (signed[key] !== undefined && signed[key] !== null && !/^none$/i.test(String(signed[key])))
-      warnings.push(`left out: ${pointer}/${key}: ${OAUTH}`)
+      warnings.push(`left out: ${pointer}/${key}: ${fields.auth.left ?? SIGN_IN}`)
   }
   const { auth: _, authentication: __, ...rest } = signed
   const waits = withTimes(rest)
@@ -150,10 +150,14 @@ function renamed(entry: JsonObject, names: Record<string, string>): JsonObject {
   return Object.fromEntries(result)
 }
 
-function withoutLeft(entry: JsonObject, leave: (path: string) => void): JsonObject {
+function withoutLeft(
+  entry: JsonObject,
+  left: Readonly<Record<string, string>>,
+  leave: (path: string) => void,
+): JsonObject {
   const kept = Object.entries(entry).filter(([key, value]) => {
     const letters = key.toLowerCase().replaceAll(/[^a-z]/g, '')
-    const reason = Object.hasOwn(LEFT, letters) ? LEFT[letters] : undefined
+    const reason = Object.hasOwn(left, letters) ? left[letters] : undefined
     const isEmpty = key === 'settings' && isJsonObject(value) && Object.keys(value).length === 0
     if (reason !== undefined && value !== null && value !== false) leave(`${key}: ${reason}`)
     return reason === undefined && !isEmpty && !(key === 'source' && value === 'custom')

@@ -182,7 +182,7 @@ export class Launcher {
     // Before anything is unpacked, which would be done again at each start.
     if (isProject) resolveInside(child.command)
     const { copies, installer } = this.#options
-    const enclosed = { ...confinement, program: stored.id }
+    const enclosed = { ...confinement, program: stored }
     await copies.ensure({ confinement, program: stored }, async () => {
       if (isProject) await installer.installProject({ serverId, confinement: enclosed }, wanted)
     })
@@ -248,7 +248,7 @@ export class Launcher {
     return connection
   }
 
-  /** Gives the open connections of a user to a server the present headers. Never rejects. */
+  /** Gives a user's open connections to a server the present headers. Never rejects. */
   credentialRenewed(serverId: string, userId: string): Promise<void> {
     return this.#uses.renew(serverId, userId)
   }
@@ -268,9 +268,8 @@ export class Launcher {
   #contribution(transport: string): TransportContribution {
     const found = this.#find(transport)
     if (found) return found
-    throw new HubError('transport_unavailable', `No plugin offers the transport "${transport}"`, {
-      hint: 'Enable the plugin that brings it.',
-    })
+    const hint = 'Enable the plugin that brings it.'
+    throw new HubError('transport_unavailable', `No plugin offers the transport "${transport}"`, { hint })
   }
 
   /** The sandbox policy of the process; undefined: no sandbox. Throws when the stdio policy forbids the start. */
@@ -308,25 +307,26 @@ export class Launcher {
   #spawn(plan: LaunchPlan, spec: PlannedChild, session: LaunchOptions['session']): Child {
     const { children, audit } = this.#options
     const { ownerId, settings, serverId } = plan
-    this.#checkQuota(plan)
     const foreignUserId = session?.userId === ownerId ? undefined : session?.userId
+    this.#checkQuota(plan, foreignUserId)
     if (foreignUserId !== undefined) this.#checkForeignQuota(plan, foreignUserId)
     const child = children.spawn({
       ...spec,
       ...(session ? { sessionId: session.key } : {}),
       ...(foreignUserId === undefined ? {} : { foreignUserId }),
     })
-    const { confinement } = spec
-    const how = confinement ? { sandbox: 'full', network: confinement.network } : { sandbox: 'off', network: 'host' }
+    const network = spec.confinement?.network
+    const how = network === undefined ? { sandbox: 'off', network: 'host' } : { sandbox: 'full', network }
     audit({ action: 'process.start', target: settings.name, ownerId, detail: { serverId, pid: child.pid, ...how } })
     return child
   }
 
-  #checkQuota({ admin, ownerId, settings }: LaunchPlan): void {
-    const most = LIMITS.liveStdioPerUser
-    if (admin || this.#options.children.confinedFor(ownerId) < most) return
-    const message = `Cannot start "${settings.name}": ${most} processes of its owner run, the most that may`
-    throw new HubError('quota_servers', message, { hint: 'Stop another server that runs a command.' })
+  /** The sessions of others have what the owner leaves, and take nothing that the owner may have. */
+  #checkQuota({ admin, ownerId, settings }: LaunchPlan, foreignUserId?: string): void {
+    const running = this.#options.children.confinedFor(ownerId, foreignUserId === undefined ? 'own' : 'all')
+    const message = `Cannot start "${settings.name}": ${running} processes of its owner run, the most that may`
+    if (!admin && running >= LIMITS.liveStdioPerUser)
+      throw new HubError('quota_servers', message, { hint: 'Stop another server that runs a command.' })
   }
 
   #checkForeignQuota({ settings }: LaunchPlan, userId: string): void {

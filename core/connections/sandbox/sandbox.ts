@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { HubError } from '../../contract/errors.ts'
 import type { AddressRights } from '../../domain/address.ts'
 import type { BytesInFlight } from '../../domain/byte-account.ts'
+import type { StoredProgram } from '../../domain/server/programs.ts'
 import type { ChildNetwork, SandboxLevel } from '../../domain/server/spawn-policy.ts'
 import { WORK_FOLDER } from '../../domain/server/spawn-policy.ts'
 import { openEgress } from '../../outbound/egress.ts'
@@ -23,6 +24,7 @@ import {
   runtimeMounts,
   sandboxUid,
 } from './profile.ts'
+import { ProgramFolders, programPlace } from './program-folders.ts'
 import { placeCertificates, prepareRuntime, type Runtime } from './runtime.ts'
 import { type FolderPlace, WorkFolders } from './work-folders.ts'
 
@@ -51,8 +53,8 @@ export interface SandboxPolicy {
   readonly permits?: (host: string, port: number) => boolean
   /** `install`: the packages' folder replaces the work folder; `use`: both are mounted, the packages read-only. */
   readonly packages?: 'install' | 'use'
-  /** Id of the unpacked program that is mounted in place of the server's own packages. */
-  readonly program?: string
+  /** The unpacked program that is mounted in place of the server's own packages. */
+  readonly program?: Pick<StoredProgram, 'id' | 'folder'>
   /** See `Enclosure`. */
   readonly ownStreams?: boolean
 }
@@ -86,8 +88,7 @@ export class Sandbox {
   readonly folders: WorkFolders
   /** Folders of installed packages. */
   readonly packages: WorkFolders
-  /** Unpacked programs that plugins store: `<owner>/<id>`, for all servers of the owner that run it. */
-  readonly programs: WorkFolders
+  readonly programs: ProgramFolders
   readonly #runtime: Runtime
   readonly #exits: string
   readonly #lookup = createLookup()
@@ -109,7 +110,7 @@ export class Sandbox {
     this.#cgroups = cgroups
     this.folders = new WorkFolders(join(dataDir, 'owners'))
     this.packages = new WorkFolders(join(dataDir, 'packages'))
-    this.programs = new WorkFolders(join(dataDir, 'bundles'))
+    this.programs = new ProgramFolders(dataDir)
     this.#runtime = runtime
     this.#exits = join(dataDir, EXITS)
   }
@@ -159,15 +160,15 @@ export class Sandbox {
   }
 
   #places(place: FolderPlace, uid: number, { cwd, packages, program }: SandboxPolicy) {
-    const folders = program === undefined ? this.packages : this.programs
-    const packed = program === undefined ? place : programPlace(place.ownerId, program)
+    const packed = program === undefined ? undefined : programPlace(place.ownerId, program)
     if (packages === 'install') {
-      const mount = { from: folders.make(packed, uid), to: PACKAGE_FOLDER, writable: true }
-      return { mounts: [mount], cwd: PACKAGE_FOLDER }
+      const from = packed ? this.programs.make(packed, uid) : this.packages.make(place, uid)
+      return { mounts: [{ from, to: PACKAGE_FOLDER, writable: true }], cwd: PACKAGE_FOLDER }
     }
     const work = { from: this.folders.make(place, uid), to: WORK_FOLDER, writable: true }
     this.folders.checkCwd(place, cwd)
-    const installed = packages === 'use' ? [{ from: folders.path(packed), to: PACKAGE_FOLDER }] : []
+    const from = packed ? this.programs.path(packed) : this.packages.path(place)
+    const installed = packages === 'use' ? [{ from, to: PACKAGE_FOLDER }] : []
     return { mounts: [work, ...installed], cwd }
   }
 
@@ -187,11 +188,6 @@ export class Sandbox {
       close: () => egress.close(),
     }
   }
-}
-
-/** Place of an owner's unpacked program. */
-export function programPlace(ownerId: string, program: string): FolderPlace {
-  return { ownerId, serverId: program }
 }
 
 /**

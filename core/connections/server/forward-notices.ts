@@ -18,11 +18,10 @@ export function upstreamNotices(
 ): Pick<ConnectionEvents, 'notification' | 'said' | 'log' | 'malformed' | 'stray' | 'deviates'> {
   return {
     said: params => {
-      const { id: serverId, ownerId, name } = record()
       const { level, message, logger } = logMessage(params)
       const said = redact(message).slice(0, LOGGED_CHARACTERS)
       const from = logger === undefined ? {} : { logger: redact(logger).slice(0, LOGGER_CHARACTERS) }
-      records.write({ id: serverId, ownerId, name }, level, said, from)
+      records.write(record(), level, said, from)
     },
     notification: (method, params) => {
       const { id: serverId, ownerId } = record()
@@ -32,8 +31,7 @@ export function upstreamNotices(
       bus.emit('upstream.notification', ownerId, data, 'internal')
     },
     malformed: (detail, count) => {
-      const { id, ownerId, name } = record()
-      records.malformed({ id, ownerId, name }, detail, count)
+      records.malformed(record(), detail, count)
     },
     stray: line => {
       if (stray.first !== undefined) return

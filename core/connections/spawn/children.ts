@@ -21,7 +21,8 @@ import { StderrTail } from '../process/stderr-tail.ts'
 import { signalGroup, stopOnce } from '../process/stop-child.ts'
 import { Watchdog } from '../process/watchdog.ts'
 import { stageFailure } from '../sandbox/command.ts'
-import { programPlace, type Sandbox, type SandboxPolicy } from '../sandbox/sandbox.ts'
+import { type ProgramPlace, programPlace } from '../sandbox/program-folders.ts'
+import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
 import type { FolderPlace } from '../sandbox/work-folders.ts'
 import type { Child } from './child.ts'
 import { type ChildSpec, findProgram, spawnError } from './child-program.ts'
@@ -66,7 +67,7 @@ interface Running {
   /** The user for whom it runs, where another one owns the server. */
   readonly foreignUserId: string | undefined
   /** The unpacked program that it runs. */
-  readonly program: FolderPlace | undefined
+  readonly program: ProgramPlace | undefined
 }
 
 /** The process table: the only place where servers' programs are started, awaited and killed. */
@@ -208,10 +209,12 @@ export class Children {
     }
   }
 
-  /** Number of sandboxed processes that run for an owner. */
-  confinedFor(ownerId: string): number {
+  /** Number of sandboxed processes of an owner's servers; `foreign`: those for the sessions of other users, `own`: the rest. */
+  confinedFor(ownerId: string, which: 'all' | 'own' | 'foreign' = 'all'): number {
     let count = 0
-    for (const running of this.#running.values()) if (running.confinedFor === ownerId) count += 1
+    for (const { confinedFor, foreignUserId } of this.#running.values())
+      if (confinedFor === ownerId && (which === 'all' || (foreignUserId === undefined) === (which === 'own')))
+        count += 1
     return count
   }
 
@@ -240,7 +243,7 @@ export class Children {
   }
 
   /** The unpacked programs that processes run now. */
-  programPlaces(): readonly FolderPlace[] {
+  programPlaces(): readonly ProgramPlace[] {
     return [...this.#running.values()].flatMap(({ program }) => program ?? [])
   }
 

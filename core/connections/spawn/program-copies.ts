@@ -5,8 +5,8 @@ import type { PluginLogger } from '../../contract/plugin.ts'
 import type { OpenPrograms, StoredProgram } from '../../domain/server/programs.ts'
 import type { ProgramFile } from '../../features/programs.ts'
 import { sandboxUid } from '../sandbox/profile.ts'
-import { programPlace, type Sandbox, type SandboxPolicy } from '../sandbox/sandbox.ts'
-import type { FolderPlace } from '../sandbox/work-folders.ts'
+import { type ProgramPlace, programPlace } from '../sandbox/program-folders.ts'
+import type { Sandbox, SandboxPolicy } from '../sandbox/sandbox.ts'
 
 /** Time in milliseconds for which an unused copy is kept, such as that of a trial whose process has not started. */
 const HOLD_MS = 20_000
@@ -20,9 +20,9 @@ export interface CopyOrder {
 /** Dependencies of the copies. */
 export interface CopiesParts {
   readonly sandbox: Pick<Sandbox, 'programs'>
-  readonly programs: Pick<OpenPrograms, 'source'>
+  readonly programs: Pick<OpenPrograms, 'source' | 'folders'>
   /** The copies that enabled servers or running processes use now. */
-  readonly used: () => readonly FolderPlace[]
+  readonly used: () => readonly ProgramPlace[]
   readonly log: Pick<PluginLogger, 'warn'>
 }
 
@@ -32,11 +32,11 @@ export interface CopiesParts {
  */
 export class ProgramCopies {
   readonly #parts: CopiesParts
-  readonly #running = new Map<string, { readonly place: FolderPlace; readonly outcome: Promise<void> }>()
+  readonly #running = new Map<string, { readonly place: ProgramPlace; readonly outcome: Promise<void> }>()
   /** Copies whose files this process has written or compared with their record. */
   readonly #checked = new Set<string>()
   /** Copies that are kept though no enabled server uses them. */
-  readonly #held = new Map<string, FolderPlace>()
+  readonly #held = new Map<string, ProgramPlace>()
   readonly #timers = new Set<ReturnType<typeof setTimeout>>()
   #tidying: Promise<void> | undefined
   #isDue = false
@@ -80,9 +80,7 @@ export class ProgramCopies {
   tidy(): void {
     if (this.#isDisposed) return
     this.#isDue = true
-    this.#tidying ??= this.#tidyAll().finally(() => {
-      this.#tidying = undefined
-    })
+    this.#tidying ??= Promise.resolve().then(() => this.#tidyAll())
   }
 
   /** Copies stay as they are from now on. */
@@ -96,15 +94,19 @@ export class ProgramCopies {
     while (this.#isDue) {
       this.#isDue = false
       const unpacking = [...this.#running.values()].map(({ place }) => place)
+      const { sandbox, programs } = this.#parts
       try {
-        await this.#parts.sandbox.programs.keepOnly([...this.#parts.used(), ...this.#held.values(), ...unpacking])
+        const kept = [...this.#parts.used(), ...this.#held.values(), ...unpacking]
+        await sandbox.programs.keepOnly(kept, programs.folders())
       } catch (error) {
         this.#parts.log.warn('Unpacked programs that nobody uses cannot be removed', { error: String(error) })
       }
     }
+    // In the same turn as the last look at `#isDue`, so that no call of `tidy` is lost.
+    this.#tidying = undefined
   }
 
-  #hold(place: FolderPlace): void {
+  #hold(place: ProgramPlace): void {
     const key = keyOf(place)
     if (this.#held.has(key) || this.#parts.used().some(one => keyOf(one) === key)) return
     this.#held.set(key, place)
@@ -139,7 +141,7 @@ export class ProgramCopies {
     }
   }
 
-  #isThere(place: FolderPlace): boolean {
+  #isThere(place: ProgramPlace): boolean {
     return existsSync(this.#parts.sandbox.programs.path(place)) && existsSync(this.#recordFile(place))
   }
 
@@ -147,7 +149,7 @@ export class ProgramCopies {
    * True when every file of a copy is there with its size. A hub that was killed leaves no record; after a loss of power there may
    * be a record of files whose content never reached the disk.
    */
-  async #isWhole(place: FolderPlace): Promise<boolean> {
+  async #isWhole(place: ProgramPlace): Promise<boolean> {
     try {
       const { program, files } = JSON.parse(readFileSync(this.#recordFile(place), 'utf8')) as CopyRecord
       if (program !== place.serverId) return false
@@ -165,17 +167,17 @@ export class ProgramCopies {
     }
   }
 
-  #recordFile(place: FolderPlace): string {
+  #recordFile(place: ProgramPlace): string {
     return `${this.#parts.sandbox.programs.path(place)}.json`
   }
 }
 
-function placeOf({ confinement: { ownerId }, program }: CopyOrder): FolderPlace {
-  return programPlace(ownerId, program.id)
+function placeOf({ confinement: { ownerId }, program }: CopyOrder): ProgramPlace {
+  return programPlace(ownerId, program)
 }
 
-function keyOf({ ownerId, serverId }: FolderPlace): string {
-  return `${ownerId}/${serverId}`
+function keyOf({ folder, ownerId, serverId }: ProgramPlace): string {
+  return `${folder}/${ownerId}/${serverId}`
 }
 
 /** Record that the hub writes beside a complete copy. */

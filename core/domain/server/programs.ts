@@ -1,6 +1,7 @@
 import { HubError } from '../../contract/errors.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { ProgramSource } from '../../features/programs.ts'
+import type { ProgramKind } from '../../features/services/main-thread.ts'
 import { quoteName } from '../names.ts'
 
 /** Read-only folder of a stored program inside the sandbox. */
@@ -13,11 +14,12 @@ export interface StoredProgram {
   readonly id: string
   /** The plugin that stores it. */
   readonly plugin: string
+  /** The folder in the data folder where it is unpacked. */
+  readonly folder: string
 }
 
-interface ProgramField {
+interface ProgramField extends ProgramKind {
   readonly plugin: string
-  readonly schema: JsonObject
 }
 
 /** The members of configurations that name programs, of all plugins that come with the hub, and the sources of those that run. */
@@ -26,9 +28,9 @@ export class OpenPrograms {
   readonly #sources = new Map<string, ProgramSource>()
   readonly #listeners: (() => void)[] = []
 
-  /** A plugin's members, each with its JSON Schema, whether the plugin runs or not. */
-  declare(plugin: string, fields: Readonly<Record<string, JsonObject>>): void {
-    for (const [field, schema] of Object.entries(fields)) this.#fields.set(field, { plugin, schema })
+  /** A plugin's members, whether the plugin runs or not. */
+  declare(plugin: string, fields: Readonly<Record<string, ProgramKind>>): void {
+    for (const [field, kind] of Object.entries(fields)) this.#fields.set(field, { plugin, ...kind })
     this.#changed()
   }
 
@@ -56,11 +58,16 @@ export class OpenPrograms {
     return Object.fromEntries(found.map(([field, { schema }]) => [field, schema]))
   }
 
+  /** The folders in the data folder where programs are unpacked. */
+  folders(): readonly string[] {
+    return [...this.#fields.values()].map(({ folder }) => folder)
+  }
+
   /** The program that a configuration of a process runs. */
   of(config: JsonObject): StoredProgram | undefined {
-    for (const [field, { plugin }] of this.#fields) {
+    for (const [field, { plugin, folder }] of this.#fields) {
       const id = config[field]
-      if (typeof id === 'string' && id !== '') return { field, id, plugin }
+      if (typeof id === 'string' && id !== '') return { field, id, plugin, folder }
     }
     return undefined
   }

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../../contract/json.ts'
 
 declare module '../../contract/plugin.ts' {
   interface PluginContext<Config> {
-    /** The values of the definition's `systemSettings` that hold at this moment. */
+    /** The values of the definition's `systemSettings` and `hubSettings` that hold at this moment. */
     systemSettings(): Promise<Readonly<Record<string, JsonValue>>>
     /** The address of the hub for links in messages: `PUBLIC_URL`, otherwise where it listens. Without a slash at its end. */
     address(): string
@@ -19,16 +19,27 @@ declare module '../../contract/plugin.ts' {
     readonly claims?: readonly string[]
     /** The answer at its claims while it does not run. Default: `route_not_found`. */
     readonly unavailable?: Readonly<{ code: ErrorCode; message: string }>
-    /** Keys of the hub's settings (`PATCH /api/admin/settings`) that are the plugin's. A change holds at once. */
+    /** Keys of the hub's own settings (`PATCH /api/admin/settings`) that the plugin reads too, when it starts. */
     readonly systemSettings?: readonly string[]
     /** A top-level section of the settings file, and those of its members that stand for the block's. */
     readonly section?: Readonly<{ name: string; members: readonly string[] }>
     /**
-     * Members of configurations of processes that name programs which it stores, each with its JSON Schema; a contribution
-     * `programSource` of that id has the files. Such servers run inside the sandbox alone.
+     * Members of configurations of processes that name programs which it stores; a contribution `programSource` of that id has the
+     * files. Such servers run inside the sandbox alone.
      */
-    readonly programs?: Readonly<Record<string, JsonObject>>
+    readonly programs?: Readonly<Record<string, ProgramKind>>
   }
+}
+
+/** Programs of one kind. */
+export interface ProgramKind {
+  /** JSON Schema of the member that names one. */
+  readonly schema: JsonObject
+  /**
+   * A folder in the data folder, for this kind alone, where the hub unpacks them for the sandbox: lower-case letters, digits and
+   * dashes.
+   */
+  readonly folder: string
 }
 
 /** A thread for long work, of a module whose default export answers: `export default (message) => answer`. What crosses is cloned. */

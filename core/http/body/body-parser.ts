@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import type { SwitchAnswer, SwitchJob } from '../../config/client-file/file-text.ts'
 import type { ImportedDocument } from '../../config/import/document.ts'
 import { parseImportText, type TextFormat, type TextValue } from '../../config/import-text.ts'
+import { type EntryFields, NO_ENTRY_FIELDS } from '../../config/shape/entry-fields.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import { type JsonLimits, parseJsonObject } from '../../domain/json/json-guard.ts'
 import { attachFacts } from '../../domain/server/document-facts.ts'
@@ -23,6 +24,14 @@ export function parsedByMain(chunks: readonly Uint8Array[], limits: JsonLimits):
   return limits.asWritten === true || bytesOf(chunks) <= MAIN_THREAD_BYTES
 }
 
+/** Options of the parser. */
+export interface BodyParserOptions {
+  /** Longest time for the check of one document, in milliseconds. Default 60,000. */
+  readonly documentMs?: number
+  /** Fields of servers that plugins define, for imports. Default: none. */
+  readonly fields?: EntryFields
+}
+
 /**
  * Parses JSON bodies, those over 128 KiB in a thread, one at a time, and checks documents that are texts in another one: some
  * megabytes of YAML take seconds, for which other users' bodies must not wait.
@@ -30,9 +39,10 @@ export function parsedByMain(chunks: readonly Uint8Array[], limits: JsonLimits):
 export class BodyParser {
   readonly #bodies = new BodyThread('patchbay-bodies')
   readonly #documents: BodyThread
+  readonly #fields: EntryFields
 
-  /** `documentMs`: longest time for the check of one document, in milliseconds; 60,000 by default. */
-  constructor(documentMs?: number) {
+  constructor({ documentMs, fields = NO_ENTRY_FIELDS }: BodyParserOptions = {}) {
+    this.#fields = fields
     this.#documents = new BodyThread('patchbay-documents', documentMs)
   }
 
@@ -55,7 +65,8 @@ export class BodyParser {
 
   /** Runs `importDocument` on a text, or on another value's JSON; throws its errors, and `overloaded` as `parse`. */
   async importDocument(document: JsonValue, sender: string): Promise<ImportedDocument> {
-    const answer = await this.#bodies.ask({ kind: 'import', document }, sender)
+    const fields = this.#fields
+    const answer = await this.#bodies.ask({ kind: 'import', document, fields }, sender)
     if (!('imported' in answer)) throw new TypeError('The thread answered an import with a body')
     for (const [index, { body }] of answer.imported.entries.entries()) attachFacts(body, answer.documents[index] ?? [])
     return answer.imported

@@ -1,6 +1,7 @@
 import type { SwitchAnswer, SwitchJob } from '../../config/client-file/file-text.ts'
 import type { ImportedDocument } from '../../config/import/document.ts'
 import type { TextFormat, TextValue } from '../../config/import-text.ts'
+import type { EntryFields } from '../../config/shape/entry-fields.ts'
 import type { ErrorCode, HubErrorOptions } from '../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { JsonLimits } from '../../domain/json/json-guard.ts'
@@ -10,7 +11,7 @@ import type { DocumentCheck, DocumentText } from '../../domain/server/documents.
 /** One job for the worker. */
 export type BodyJob =
   | { readonly kind: 'body'; readonly chunks: readonly Uint8Array[]; readonly limits: JsonLimits }
-  | { readonly kind: 'import'; readonly document: JsonValue }
+  | { readonly kind: 'import'; readonly document: JsonValue; readonly fields: EntryFields }
   | { readonly kind: 'text'; readonly text: string; readonly format: TextFormat }
   | { readonly kind: 'switch-off'; readonly file: SwitchJob }
   | ({ readonly kind: 'document' } & DocumentText)

@@ -5,7 +5,6 @@ import { importText } from '../../config/import/document.ts'
 import { placeInDocument } from '../../config/import/entry.ts'
 import { parseImportText } from '../../config/import-text.ts'
 import { HubError } from '../../contract/errors.ts'
-import type { JsonValue } from '../../contract/json.ts'
 import { parseJsonObject, refuseMore } from '../../domain/json/json-guard.ts'
 import { checkDocumentText, documentsAsText } from '../../domain/server/documents.ts'
 import { validationError } from '../../domain/validation-error.ts'
@@ -22,7 +21,7 @@ async function done(job: BodyJob): Promise<BodyAnswer> {
   if (job.kind === 'text') return { text: await parseImportText(job.text, job.format) }
   if (job.kind === 'switch-off') return { switched: switchOff(job.file) }
   if (job.kind === 'document') return { check: await checkDocumentText(job) }
-  return job.kind === 'body' ? readBody(job) : readImport(job.document)
+  return job.kind === 'body' ? readBody(job) : readImport(job)
 }
 
 async function answer(job: BodyJob): Promise<BodyAnswer> {
@@ -57,9 +56,9 @@ function readBody({ chunks, limits }: BodyJob & { readonly kind: 'body' }): Body
   return { value, documents }
 }
 
-async function readImport(document: JsonValue): Promise<BodyAnswer> {
+async function readImport({ document, fields }: BodyJob & { readonly kind: 'import' }): Promise<BodyAnswer> {
   const text = typeof document === 'string' ? document : JSON.stringify(document)
-  const { entries } = await importText(text)
+  const { entries } = await importText(text, fields)
   const read = entries.map(entry => {
     const { value, problems, documents } = documentsAsText(entry.body)
     const [first] = problems

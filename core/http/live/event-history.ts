@@ -1,6 +1,5 @@
-import type { UserActor } from '../../contract/records.ts'
 import { SharedQueue } from '../../transport-kit/shared-queue.ts'
-import { type LiveEvent, visibleTo } from './live-events.ts'
+import type { LiveEvent } from './live-events.ts'
 
 /** Limits of what one topic keeps; the owner of most events loses the oldest first. */
 export interface HistoryLimits {
@@ -50,11 +49,14 @@ export class EventHistory {
   }
 
   /**
-   * The events after this number that the reader may see, all without one; `complete` is false when some of them are not kept.
+   * The events after this number that a reader sees, all by default; `complete` is false when some of them are not kept.
    */
-  after(number: number, reader?: UserActor): { readonly events: readonly LiveEvent[]; readonly complete: boolean } {
+  after(
+    number: number,
+    sees: (event: LiveEvent) => boolean = () => true,
+  ): { readonly events: readonly LiveEvent[]; readonly complete: boolean } {
     this.#dropOld()
-    const isMissed = (event: LiveEvent): boolean => event.number > number && (!reader || visibleTo(event, reader))
+    const isMissed = (event: LiveEvent): boolean => event.number > number && sees(event)
     const events = [...this.#kept.items()].map(({ event }) => event).filter(isMissed)
     events.sort((one, other) => one.number - other.number)
     const isFollowed = this.#forgotten !== undefined && number >= this.#forgotten

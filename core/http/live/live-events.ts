@@ -1,6 +1,8 @@
 import type { PluginEventName } from '../../contract/events.ts'
 import type { UserActor } from '../../contract/records.ts'
+import { includesRole } from '../../domain/ownership.ts'
 import type { EventName, HubEvent } from '../../events/catalog.ts'
+import type { ShareRegistry } from '../../registry/shares-api.ts'
 import type { EventIds } from './event-ids.ts'
 
 /** The topics that a reader may subscribe to. */
@@ -40,18 +42,40 @@ export interface LiveEvent {
   readonly isPublic: boolean
   /** Subject of an alert, mostly `owner~server`; undefined for other events. */
   readonly subject?: string
+  /** The server or group of the event, for those with whom it is shared. */
+  readonly thingId?: string
   /** JSON of `{id, event, at, owner, data}`. */
   readonly text: string
+  /** The same without the reason of a failure, for the role `use`; undefined for an event that this role does not get. */
+  readonly textForUse?: string
 }
 
+/** Looks up the share of a user. */
+export type RolesUnderMcp = Pick<ShareRegistry, 'roleUnderMcp'>
+
+/** Events about servers and groups that users with the role `use` get, without the reason of a failure. */
+const FOR_USE: ReadonlySet<string> = new Set([
+  ...['server.updated', 'server.removed', 'group.updated', 'group.removed', 'connection.state', 'catalog.changed'],
+])
+
 /**
- * The owner's events, public ones, and all for administrators. Internal ones never get here. Alerts of an administrator may be
- * about everybody's servers: outside ADMIN_ADDRESSES only those about own ones are seen.
+ * The owner's events, public ones, those about shared servers and groups, and all for administrators. Internal ones never get here.
+ * Alerts of an administrator may be about everybody's servers: outside ADMIN_ADDRESSES only those about own ones are seen.
  */
-export function visibleTo({ isPublic, ownerId, subject }: LiveEvent, actor: UserActor): boolean {
-  if (isPublic || actor.role === 'admin') return true
-  if (ownerId === null || ownerId !== actor.userId) return false
-  return subject === undefined || actor.restricted !== true || subject.startsWith(`${actor.name}~`)
+export function visibleTo(event: LiveEvent, actor: UserActor, roles?: RolesUnderMcp): boolean {
+  return textFor(event, actor, roles) !== undefined
+}
+
+/** The text of an event that this reader gets, in its role; undefined if it gets none. */
+export function textFor(event: LiveEvent, actor: UserActor, roles?: RolesUnderMcp): string | undefined {
+  const { isPublic, ownerId, subject, thingId, text } = event
+  if (isPublic || actor.role === 'admin') return text
+  if (ownerId === null) return undefined
+  if (ownerId === actor.userId)
+    return subject === undefined || actor.restricted !== true || subject.startsWith(`${actor.name}~`) ? text : undefined
+  const thing = thingId === undefined ? undefined : ({ id: thingId, ownerId, visibility: 'private' } as const)
+  const role = thing && roles?.roleUnderMcp(actor.userId, thing)
+  return includesRole(role, 'see') ? text : role && event.textForUse
 }
 
 /** Builds an event with its JSON text. `ids`: those of the process; `ownerNames`: user names by id. */
@@ -68,7 +92,20 @@ export function liveEvent(
   const text = JSON.stringify({ id, event: name, at, owner, data })
   const subject = topic === 'alerts' ? (event.data as { readonly subject?: unknown }).subject : undefined
   const about = typeof subject === 'string' ? { subject } : {}
-  return { id, name, topic, number, ownerId, isPublic: audience === 'public', ...about, text }
+  const shared = topic === 'servers' ? sharedParts(name, data as Record<string, unknown>, { id, at, owner }) : {}
+  return { id, name, topic, number, ownerId, isPublic: audience === 'public', ...about, ...shared, text }
+}
+
+/** The parts for those with whom the server or group is shared. */
+function sharedParts(
+  name: string,
+  { reason, ...rest }: Readonly<Record<string, unknown>>,
+  { id, at, owner }: { readonly id: string; readonly at: string; readonly owner: string | null },
+): Pick<LiveEvent, 'thingId' | 'textForUse'> {
+  const thingId = rest.serverId ?? rest.groupId
+  if (typeof thingId !== 'string') return {}
+  if (!FOR_USE.has(name)) return { thingId }
+  return { thingId, textForUse: JSON.stringify({ id, event: name, at, owner, data: rest }) }
 }
 
 /** `ownerId` determines who may read a log record, and is not sent. */

@@ -8,7 +8,17 @@ import type { HubEvent } from '../../events/catalog.ts'
 import type { Registry } from '../../registry/api.ts'
 import { EventHistory } from './event-history.ts'
 import { EventIds } from './event-ids.ts'
-import { LIVE_EVENTS, type LiveEvent, liveEvent, TOPICS, type Topic, visibleTo, WHILE_WANTED } from './live-events.ts'
+import {
+  LIVE_EVENTS,
+  type LiveEvent,
+  liveEvent,
+  type RolesUnderMcp,
+  TOPICS,
+  type Topic,
+  textFor,
+  visibleTo,
+  WHILE_WANTED,
+} from './live-events.ts'
 
 const PING_MS = 15_000
 const STUCK_MS = 30_000
@@ -33,6 +43,7 @@ export interface LiveFeedOptions {
   readonly bus: EventBus
   readonly credentials: Pick<LiveCredentials, 'watch'>
   readonly users: Pick<Registry['users'], 'list'>
+  readonly roles: RolesUnderMcp
   /** Bytes waiting for a reader are charged to its user. */
   readonly bytes: Pick<BytesInFlight, 'user'>
   /** Milliseconds between two pings. Default 15_000: a peer that answers none is disconnected within 60 s. */
@@ -55,8 +66,8 @@ interface Reader {
 }
 
 /**
- * Sends events to the readers that may see them: own and public ones, all to administrators. One feed serves all
- * readers; a slow reader loses events and gets their number. Readers are disconnected when their credential ends.
+ * Sends events to the readers that may see them: own and public ones, those about things that are shared with them, all to
+ * administrators. One feed serves all readers; a slow reader loses events and gets their number. Readers are disconnected when their credential ends.
  */
 export class LiveFeed {
   readonly #options: LiveFeedOptions
@@ -134,15 +145,19 @@ export class LiveFeed {
   /** An id of another process, or one that is too old, means a gap of unknown size. */
   #catchUp(reader: Reader, since: string): void {
     const number = this.#ids.numberOf(since)
-    const parts = [...reader.topics].map(topic => this.#histories.get(topic)?.after(number ?? 0, reader.actor))
+    const sees = (event: LiveEvent): boolean => visibleTo(event, reader.actor, this.#options.roles)
+    const parts = [...reader.topics].map(topic => this.#histories.get(topic)?.after(number ?? 0, sees))
     if (number === undefined || parts.some(part => part?.complete === false)) reader.sink.lost(null)
     const missed = parts.flatMap(part => part?.events ?? []).sort((left, right) => left.number - right.number)
     for (const event of missed) this.#send(reader, event)
   }
 
   #send(reader: Reader, event: LiveEvent): void {
-    if (!reader.topics.has(event.topic) || !visibleTo(event, reader.actor)) return
-    if (this.#reportLost(reader) && this.#fits(reader, event) && reader.sink.event(event)) return count(reader)
+    if (!reader.topics.has(event.topic)) return
+    const text = textFor(event, reader.actor, this.#options.roles)
+    if (text === undefined) return
+    const sent = text === event.text ? event : { ...event, text }
+    if (this.#reportLost(reader) && this.#fits(reader, sent) && reader.sink.event(sent)) return count(reader)
     if (reader.lost === 0) reader.stuckSinceMs = performance.now()
     reader.lost += 1
   }

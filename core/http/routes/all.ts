@@ -39,7 +39,7 @@ import { type ServerImportDeps, serverImportRoutes } from './servers/server-impo
 import { type ToolCallDeps, toolCallRoutes } from './servers/server-tool-call.ts'
 import { serverToolRoutes } from './servers/server-tools.ts'
 import { serverRoutes } from './servers/servers.ts'
-import { shareRoutes } from './sharing/shares.ts'
+import { type ShareRoutesDeps, shareRoutes } from './sharing/shares.ts'
 import { teamRoutes } from './sharing/teams.ts'
 import type { ServerViewDeps } from './views.ts'
 
@@ -51,9 +51,10 @@ export interface ResourceRoutesDeps
     Pick<ConnectionsDeps, 'links'>,
     Pick<ServerHealthDeps, 'uptimeRatio' | 'stateChanges'>,
     Pick<ExportRoutesDeps, 'exports'>,
-    Pick<ImportRoutesDeps, 'imports' | 'importSources' | 'kinds'>,
+    Pick<ImportRoutesDeps, 'imports' | 'importSources' | 'kinds' | 'attached' | 'leftBehind'>,
     Pick<MonitoringConfigDeps, 'usualHealthCheck' | 'fileProblems'> {
   readonly registry: Registry
+  readonly proofs: ShareRoutesDeps['proofs']
   readonly alerts: Alerts
   readonly dashboards: Dashboards
   readonly assistant: Assistant
@@ -80,6 +81,7 @@ export interface ResourceRoutesDeps
   readonly startedAtMs: number
   readonly draining: () => boolean
   readonly checks: HealthDeps['checks']
+  readonly healthChecks: HealthDeps['healthChecks']
   /** Features of this hub for `/api/public/info`. */
   readonly features: Readonly<Record<string, boolean>>
 }

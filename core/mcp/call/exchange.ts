@@ -57,7 +57,8 @@ export interface Exchange {
 
 /** An exchange's outcome. `resultText` is JSON text, sent as it is; `error` is the upstream's, `failed` the hub's. */
 export type Outcome =
-  | { readonly kind: 'result'; readonly resultText: JsonText }
+  /** `unsent`: a content filter refused the call before its server got it. */
+  | { readonly kind: 'result'; readonly resultText: JsonText; readonly unsent?: true }
   /** A modern upstream needs more input; only where the caller is modern too. */
   | { readonly kind: 'input_required'; readonly resultText: string }
   /** A task in place of the result; only where the caller declared the tasks extension. */

@@ -138,7 +138,10 @@ export class Forwarder {
   outcome({ exchange, scope }: Routed, member: ScopeMember, reply: UpstreamReply, own?: OwnUri): Outcome {
     switch (reply.kind) {
       case 'result':
-        return { kind: 'result', resultText: exposeUris(scope, member, reply.text, own) }
+        return {
+          ...{ kind: 'result', resultText: exposeUris(scope, member, reply.text, own) },
+          ...(reply.refused?.unsent ? { unsent: true } : {}),
+        }
       case 'input_required':
         return { kind: 'input_required', resultText: reply.text }
       case 'task':

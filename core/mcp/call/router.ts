@@ -7,13 +7,11 @@ import type { EndedCall } from '../../telemetry/calls/ended-call.ts'
 import type { CallGates } from '../gates/call-gates.ts'
 import type { Refusals } from '../rpc/refusals.ts'
 import { invalid, isPlainObject } from '../rpc/rpc.ts'
-import { memberHas } from '../scope/capabilities.ts'
-import { completionTarget, type OwnUri, resourceTarget } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
-import type { ExchangeTarget, Target } from '../scope/scope-types.ts'
+import type { Target } from '../scope/scope-types.ts'
 import { signInAnswer } from '../scope/sign-ins.ts'
-import { completedBy, completedValue, type Selection, selection, withOthers } from '../selection/selection.ts'
-import { callAddedTool, innerCall, shortened } from './added-tools.ts'
+import { refusalWithOthers, type Selection, selection, withOthers } from '../selection/selection.ts'
+import { callAddedTool, innerCall } from './added-tools.ts'
 import { dependsOnLists } from './asked-clients.ts'
 import {
   answeredWith,
@@ -27,10 +25,11 @@ import {
 } from './call-records.ts'
 import type { Exchange, Outcome } from './exchange.ts'
 import type { Forwarder, Routed } from './forwarder.ts'
+import { ItemRequests, truncated } from './item-requests.ts'
 import { type MiddlewareTrace, type MiddlewareWatch, matchingMiddlewares, runMiddlewares } from './middleware-chain.ts'
 import { middlewareContext } from './middleware-context.ts'
 import { blockedBy, type CallEnd, outsideOf, withSkipped } from './middleware-records.ts'
-import { sentName, toolParams, traced, withoutNullArguments } from './sent-params.ts'
+import { toolParams, traced } from './sent-params.ts'
 import { withStructure } from './structured-result.ts'
 import { approvalRequired, failureForModel, unknownName } from './tool-failure.ts'
 import { throughGates } from './tool-gates.ts'
@@ -70,11 +69,12 @@ export class Router {
   constructor(parts: RouterParts, others: Readonly<Record<string, MethodHandler>>) {
     this.#parts = parts
     this.#records = new CallRecords(parts.recordCall)
+    const items = new ItemRequests(parts, this.#views)
     this.#methods = new Map<string, MethodHandler>([
       ['tools/call', (routed, params) => this.#recordedCall(routed, params)],
-      ['prompts/get', (routed, params) => this.#getPrompt(routed, params)],
-      ['resources/read', (routed, params) => this.#readResource(routed, params)],
-      ['completion/complete', (routed, params) => this.#complete(routed, params)],
+      ['prompts/get', (routed, params) => items.prompt(routed, params)],
+      ['resources/read', (routed, params) => items.resource(routed, params)],
+      ['completion/complete', (routed, params) => items.completion(routed, params)],
       ['ping', () => EMPTY],
       ...Object.entries(others),
     ])
@@ -151,7 +151,7 @@ export class Router {
       throw error
     }
     const { target } = exchange
-    return target ? this.#truncated({ exchange, scope }, target, outcome) : outcome
+    return target ? truncated({ exchange, scope }, target, outcome) : outcome
   }
 
   /** The first lists of members, where a name in the parameters cannot be judged without them. */
@@ -235,7 +235,7 @@ export class Router {
     const chosen = this.#findTool(routed, name, params)
     const { target } = chosen
     this.#views.opened(exchange, scope, target)
-    if (target.blocked) throw approvalRequired(name)
+    if (target.blocked) throw refusalWithOthers(scope, chosen, approvalRequired(name))
     const sent = toolParams(chosen.params ?? {}, target)
     if (!this.#parts.gates.any) return this.#sendCall(routed, chosen, params, sent)
     return throughGates(this.#parts.gates, this.#parts.forwarder, {
@@ -281,7 +281,7 @@ export class Router {
       const { group } = scope.resolved
       const sentCall = { caller: exchange, group, target, startedMs, endedMs, traceId: trace?.traceId }
       this.#records.sent(sentCall, reply, outcome, routed.held)
-      return this.#truncated(
+      return truncated(
         routed,
         target,
         failureForModel(exchange, () => scope.face(target.member.server.id), outcome),
@@ -289,61 +289,5 @@ export class Router {
     }
     if (!target.task && sent.task === undefined) return this.#parts.forwarder.forward(routed, target, sent, finish)
     return this.#parts.tasks.call(routed, target, sent, finish)
-  }
-
-  #getPrompt(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
-    const name = params?.name
-    if (typeof name !== 'string') throw invalid('prompts/get needs "name", the name of a prompt')
-    const found = routed.scope.prompt(name)
-    if (!found) throw unknownName(this.#parts.refusals, routed, 'prompt', name)
-    const chosen = selection(routed.scope, name, found, params)
-    const sent = { ...withoutNullArguments(chosen.params ?? {}), name: sentName(chosen.target) }
-    return this.#parts.forwarder.forward(routed, chosen.target, sent, reply => {
-      const outcome = this.#parts.forwarder.outcome(routed, chosen.target.member, reply)
-      return this.#truncated(routed, chosen.target, withOthers(routed.scope, chosen, outcome))
-    })
-  }
-
-  #readResource(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
-    const uri = params?.uri
-    if (typeof uri !== 'string') throw invalid('resources/read needs "uri", the URI of a resource')
-    const target = this.#resource(routed, uri)
-    this.#views.opened(routed.exchange, routed.scope, target)
-    return this.#forwardPlain(routed, target, { ...params, uri: target.original }, { original: target.original, uri })
-  }
-
-  #resource({ exchange, scope }: Routed, uri: string): Target {
-    try {
-      return resourceTarget(scope, uri)
-    } catch (error) {
-      const ofView = this.#views.resource(exchange, scope, uri)
-      if (ofView) return ofView
-      throw error
-    }
-  }
-
-  #complete(routed: Routed, params: JsonObject | undefined): Outcome | Promise<Outcome> {
-    const ref = params?.ref
-    if (!isPlainObject(ref)) throw invalid('completion/complete needs "ref", a prompt or a resource')
-    const { target: found, original } = completionTarget(routed.scope, ref)
-    const completed = completedValue(found, params?.argument)
-    if (completed) return completed
-    const { target, context } = completedBy(found, params?.context)
-    if (!memberHas(routed.scope.catalog.byServer.get(target.member.server.id), 'completions'))
-      throw new HubError('method_not_found', `The server of this ${String(ref.type)} offers no completion`)
-    return this.#forwardPlain(routed, target, { ...params, ref: original, ...(context ? { context } : {}) })
-  }
-
-  #forwardPlain(routed: Routed, target: Target, params: JsonObject, own?: OwnUri): Promise<Outcome> {
-    return this.#parts.forwarder.forward(routed, target, params, reply =>
-      this.#truncated(routed, target, this.#parts.forwarder.outcome(routed, target.member, reply, own)),
-    )
-  }
-
-  /** A result shortened to its group's limit. */
-  #truncated({ exchange, scope, truncatedLater }: Routed, target: ExchangeTarget, outcome: Outcome): Outcome {
-    const { resultLimitBytes } = scope.resolved.group
-    if (resultLimitBytes === undefined || truncatedLater || outcome.kind !== 'result') return outcome
-    return shortened(exchange, scope, target, outcome, resultLimitBytes)
   }
 }

@@ -31,7 +31,8 @@ export function seenFailure(
     return new HubError(code, `Server "${server.name}" wants you to sign in: open ${connectUrl}`, retry)
   const { state, reason } = upstreams.status(server.id, undefined, userId)
   const why = reason && code === 'server_offline' ? `: ${reason.code}` : ''
-  const what = code === 'server_offline' ? `is ${state}${why}` : `could not answer: ${code}`
+  const more = state === 'online' ? ', but a connection for this caller could not be opened' : why
+  const what = code === 'server_offline' ? `is ${state}${more}` : `could not answer: ${code}`
   return new HubError(code, `Server "${server.name}" ${what}`, retry)
 }
 

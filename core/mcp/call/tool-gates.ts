@@ -61,7 +61,7 @@ function deniedOutcome({ code, message }: HubError): Outcome {
 function gatedEnd(outcome: Outcome): GatedEnd {
   const { kind } = outcome
   return {
-    sent: true,
+    sent: !(kind === 'result' && outcome.unsent === true),
     sentAgain: kind === 'input_required' || (kind === 'error' && outcome.error.code === URL_ELICITATION_REQUIRED),
     failed: kind !== 'result' && kind !== 'task',
     resultCharacters: kind === 'result' ? weightOfText(outcome.resultText) : 0,

@@ -4,10 +4,13 @@ import { visibleName } from '../../domain/text/visible-text.ts'
 import { itemJson } from '../../domain/tools/catalog-item.ts'
 import { isOpenToApps, UI_SCHEME } from '../../domain/tools/ui-uris.ts'
 import { SharedCache } from '../../transport-kit/shared-cache.ts'
+import { resourceTarget } from '../scope/resource-targets.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget, Target } from '../scope/scope-types.ts'
 import { everyTarget } from '../scope/selector.ts'
 import type { Exchange } from './exchange.ts'
+
+type ResourceTarget = ExchangeTarget & { readonly original: string }
 
 /** Clients of all users whose views are remembered. */
 const MOST_CLIENTS = 20_000
@@ -67,12 +70,19 @@ export class ViewCalls {
     return possible[0]?.[1]
   }
 
+  /** The resource of a URI. Throws as `resourceTarget` does, unless the URI comes from a view. */
+  resource(exchange: Exchange, scope: Scope, uri: string): ResourceTarget {
+    try {
+      return resourceTarget(scope, uri)
+    } catch (error) {
+      const ofView = this.#ofView(exchange, scope, uri)
+      if (ofView) return ofView
+      throw error
+    }
+  }
+
   /** The server of a resource that several could have, if it is the only one whose views the client has opened. */
-  resource(
-    exchange: Exchange,
-    scope: Scope,
-    uri: string,
-  ): (ExchangeTarget & { readonly original: string }) | undefined {
+  #ofView(exchange: Exchange, scope: Scope, uri: string): ResourceTarget | undefined {
     if (!mayComeFromView(exchange, scope)) return undefined
     const opened = this.#opened.get(exchange.actor.userId, clientOf(exchange, scope))
     const [serverId, ...others] = opened ?? []

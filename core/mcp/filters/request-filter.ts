@@ -1,7 +1,7 @@
 import type { AskClient, AskReply, UpstreamCall, UpstreamReply, UpstreamRequest } from '../../connections/api.ts'
 import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
-import type { ServerRecord } from '../../contract/records.ts'
+import type { GroupRecord, ServerRecord } from '../../contract/records.ts'
 import { parseAsWritten } from '../../domain/json/exact-json.ts'
 import { freeText } from '../../domain/json/long-text.ts'
 import { asksCallers } from '../../domain/session-scope.ts'
@@ -25,9 +25,9 @@ export function filtersOf(
 ): RequestFilters | undefined {
   if (filters.size === 0) return undefined
   const found: Named[] = []
-  const described = request()
+  const content = request()
   for (const [plugin, contribution] of filters) {
-    const filter = contribution.open(described)
+    const filter = contribution.open(content)
     if (filter) found.push({ plugin, filter })
   }
   return found.length === 0 ? undefined : new RequestFilters(found)
@@ -40,13 +40,16 @@ export function filteredRequest(
   { method, actor }: Pick<FilteredRequest, 'method' | 'actor'>,
   item?: string,
 ): FilteredRequest {
-  const { id, name, ownerId } = server
   return {
-    ...{ method, actor, server: { id, name, ownerId } },
-    ...(kind === 'group' ? { group: { id: group.id, name: group.name, ownerId: group.ownerId } } : {}),
-    ...(asksCallers(server) && actor.userId !== ownerId ? { withOwnCredential: true } : {}),
+    ...{ method, actor, server: described(server) },
+    ...(kind === 'group' ? { group: described(group) } : {}),
+    ...(asksCallers(server) && actor.userId !== server.ownerId ? { withOwnCredential: true } : {}),
     ...(item === undefined ? {} : { item }),
   }
+}
+
+function described<Thing extends ServerRecord | GroupRecord>({ id, name, ownerId, tags }: Thing) {
+  return { id, name, ownerId, ...(tags === undefined ? {} : { tags }) }
 }
 
 /** Refusal by a filter. */
@@ -84,7 +87,7 @@ export class RequestFilters {
       return this.#received(reply)
     }
     return {
-      reply: run().catch(error => refusal(request.method, error)),
+      reply: run().catch(error => refusal(request.method, error, call !== undefined)),
       cancel(reason) {
         isCancelled = true
         call?.cancel(reason)
@@ -203,7 +206,7 @@ async function within<T>(plugin: string, work: () => T | Promise<T>): Promise<T>
 }
 
 /** A refused call of a tool is a failed one, which models read; a refused request of another kind is an error. */
-function refusal(method: string, thrown: unknown): UpstreamReply {
+function refusal(method: string, thrown: unknown, isSent: boolean): UpstreamReply {
   if (!(thrown instanceof Refused)) throw thrown
   const { plugin, error } = thrown
   if (!OF_TOOLS.has(method)) return { kind: 'error', error: errorOf(thrown) }
@@ -212,7 +215,7 @@ function refusal(method: string, thrown: unknown): UpstreamReply {
     kind: 'result',
     text: JSON.stringify({ content: [{ type: 'text', text }], isError: true }),
     isError: true,
-    refused: { plugin, code: error.code },
+    refused: { plugin, code: error.code, ...(isSent || method !== 'tools/call' ? {} : { unsent: true }) },
   }
 }
 

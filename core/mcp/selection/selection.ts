@@ -99,6 +99,11 @@ export function withOthers<T extends { readonly kind: string; readonly error?: u
   return { ...outcome, error: errorWithOthers(scope, chosen, of, outcome.error as HubError) }
 }
 
+/** A refusal of the chosen member's item, with the values of the members that can be called. */
+export function refusalWithOthers(scope: Scope, { target: { chosen }, of }: Selection, refusal: HubError): HubError {
+  return chosen && of ? errorWithOthers(scope, chosen, of, refusal) : refusal
+}
+
 function errorWithOthers(
   scope: Scope,
   { argument, value }: NonNullable<Target['chosen']>,

@@ -1,7 +1,7 @@
 import { HubError } from '../../contract/errors.ts'
 import { isMissingReference, isUniqueViolation } from '../../store/errors.ts'
 import type { Store } from '../../store/open.ts'
-import { type Reader, read, type Together, togetherIn, write } from '../../store/transact.ts'
+import { type LateWork, type Reader, read, type Together, togetherIn, write } from '../../store/transact.ts'
 import { checkReferences, WorkingCopies } from '../../store/working-copies.ts'
 import { writeAhead } from './documents.ts'
 import { areUnchanged, changedRows, repeatChanges, type TableChanges, trackChanges } from './row-changes.ts'
@@ -12,6 +12,16 @@ export interface CopiedRows {
   fill(store: Store, copy: Reader): Promise<void>
   /** A text that differs when any of them that decides about the work has changed. It is read within the final transaction too. */
   mark(db: Reader): Promise<string>
+}
+
+/** Work that was done on a copy, to be repeated in the store. */
+interface Done {
+  readonly rows: CopiedRows
+  readonly mark: string
+  readonly copy: Reader
+  readonly changes: readonly TableChanges[]
+  readonly effects: readonly (() => void)[]
+  readonly late: readonly LateWork[]
 }
 
 /** Most repetitions after others changed the same rows. */
@@ -42,10 +52,10 @@ export class Apart {
   async change<T>(rows: CopiedRows, work: (together: Together) => Promise<T>): Promise<T> {
     for (let attempt = 1; attempt <= TRIES; attempt += 1) {
       const mark = await read(this.#store, db => rows.mark(db))
-      const done = await this.#onCopy(rows, async ({ together, trx, effects }) => {
+      const done = await this.#onCopy(rows, async ({ together, trx, effects, late }) => {
         const value = await work(together)
         const changes = await changedRows(trx)
-        if (await this.#repeat(rows, mark, trx, changes, effects())) return { value }
+        if (await this.#repeat({ rows, mark, copy: trx, changes, effects: effects(), late: late() })) return { value }
         return undefined
       })
       if (done) return done.value
@@ -71,19 +81,14 @@ export class Apart {
   }
 
   /** False when the rows have changed since the work began. */
-  async #repeat(
-    rows: CopiedRows,
-    mark: string,
-    copy: Reader,
-    changes: readonly TableChanges[],
-    effects: readonly (() => void)[],
-  ): Promise<boolean> {
+  async #repeat({ rows, mark, copy, changes, effects, late }: Done): Promise<boolean> {
     const documents = await writeAhead(this.#store, copy, changes)
     try {
       return await write(this.#store, async (trx, after) => {
         const isSame = (await rows.mark(trx)) === mark && (await areUnchanged(trx, documents.changes))
         if (!isSame) return false
         await repeatChanges(trx, documents.changes)
+        for (const work of late) await work({ ...this.#store, joined: { trx, after } })
         after(() => {
           for (const effect of effects) effect()
         })

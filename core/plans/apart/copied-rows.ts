@@ -16,6 +16,8 @@ export interface Things {
   readonly names: readonly string[]
   /** `public`: only public ones of other owners. `all`: for an administrator, who can refer to every one. */
   readonly others: 'public' | 'all'
+  /** Case-folded names of teams whose members are copied. */
+  readonly teams: readonly string[]
   /** Hashes of access keys that others may own. */
   readonly keyHashes: readonly string[]
   /** Case-folded names of the owners' servers whose OpenAPI documents are read. */
@@ -25,7 +27,7 @@ export interface Things {
 /** Values of one condition: SQLite and PostgreSQL take 32,766 and 65,535. */
 const VALUES_AT_ONCE = 1_000
 /** The scope of the system's own settings, and prefixes of the hub's. */
-const SYSTEM_SCOPES = ['system', 'internal', 'internal:group-owner']
+const SYSTEM_SCOPES = ['system', 'internal', 'internal:group-owner', 'internal:stated']
 
 /** Tables of which all rows of a user are copied. */
 const OWNED = BACKED_UP.flatMap(({ name, key, ownedBy }) => (ownedBy === undefined ? [] : [{ name, key, ownedBy }]))
@@ -48,7 +50,7 @@ class Filling {
     this.#copy = copy
   }
 
-  async fill({ owners: ids, ownerNames, names, others, keyHashes, documentsOf }: Things): Promise<void> {
+  async fill({ owners: ids, ownerNames, names, others, teams, keyHashes, documentsOf }: Things): Promise<void> {
     const named = new Set(ownerNames)
     const users = await this.#rows('user')
     const owners = [...new Set([...ids, ...users.flatMap(row => (named.has(nameOf(row)) ? [text(row.id)] : []))])]
@@ -57,6 +59,10 @@ class Filling {
     const servers = await this.#byId('server', [
       [{ column: 'owner_id', values: owners }],
       [{ column: 'name_key', values: names }, ...open],
+      [
+        { column: 'id', values: others === 'public' ? await this.#sharedWith(ids) : [] },
+        { column: 'name_key', values: names },
+      ],
     ])
     const own = [...servers.values()].filter(row => owners.includes(text(row.owner_id)))
     const ownIds = own.map(row => text(row.id))
@@ -75,6 +81,11 @@ class Filling {
     await this.#put('server_group', [...groups.values()])
     await this.#put('group_member', members)
     for (const table of ['group_lost_member', 'group_former_path'] as const) await this.#take(table, [inGroups])
+    await this.#shares(
+      teams,
+      ownIds,
+      [...groups.values()].filter(row => owners.includes(text(row.owner_id))),
+    )
     await this.#take('setting', [{ column: 'scope', values: [...owners, ...SYSTEM_SCOPES] }])
     const keys = await this.#byId('access_key', [
       [{ column: 'owner_id', values: owners }],
@@ -84,6 +95,25 @@ class Filling {
     for (const { name, ownedBy } of OWNED) await this.#take(name, [{ column: ownedBy, values: owners }])
     await this.#documents(own, new Set(documentsOf))
     await this.#records(owners)
+  }
+
+  /** Ids of the servers that are shared with these users, by name or by a team. */
+  async #sharedWith(users: readonly string[]): Promise<readonly string[]> {
+    const teams = await this.#rows('team_member', [{ column: 'user_id', values: users }])
+    const byUser = await this.#rows('share', [{ column: 'user_id', values: users }])
+    const byTeam = await this.#rows('share', [{ column: 'team_id', values: teams.map(row => text(row.team_id)) }])
+    return [...byUser, ...byTeam].map(row => text(row.server_id)).filter(id => id !== '')
+  }
+
+  /** Teams, and the shares of the owners' things. */
+  async #shares(named: readonly string[], servers: readonly string[], groups: readonly StoredRow[]): Promise<void> {
+    const teams = await this.#rows('team')
+    await this.#put('team', teams)
+    const wanted = new Set(named)
+    const ids = teams.filter(row => wanted.has(nameOf(row))).map(row => text(row.id))
+    await this.#take('team_member', [{ column: 'team_id', values: ids }])
+    await this.#take('share', [{ column: 'server_id', values: servers }])
+    await this.#take('share', [{ column: 'group_id', values: groups.map(row => text(row.id)) }])
   }
 
   async #documents(own: readonly StoredRow[], names: ReadonlySet<string>): Promise<void> {

@@ -10,6 +10,7 @@ const NAME_CHARACTERS = 1_024
 export class ThingNames {
   readonly #names = new Set<string>()
   readonly #owners = new Set<string>()
+  readonly #teams = new Set<string>()
   readonly #hashes = new Set<string>()
 
   addThing(name: string): void {
@@ -18,6 +19,11 @@ export class ThingNames {
 
   addOwner(name: string | undefined): void {
     if (name !== undefined && name.length <= NAME_CHARACTERS) this.#owners.add(nameKey(name))
+  }
+
+  /** With whom something is shared: `user:name`, of which nothing more is read, or `team:name`. */
+  addSubject(subject: string): void {
+    if (subject.startsWith('team:') && subject.length <= NAME_CHARACTERS) this.#teams.add(nameKey(subject.slice(5)))
   }
 
   addHash(hash: string, scopes: readonly JsonValue[]): void {
@@ -46,6 +52,7 @@ export class ThingNames {
       ownerNames: isAdmin ? [...this.#owners] : [],
       names: [...this.#names],
       others: isAdmin ? 'all' : 'public',
+      teams: [...this.#teams],
       keyHashes: [...this.#hashes],
       documentsOf: [],
     }

@@ -24,10 +24,7 @@ export function checkDefinition(definition: Definition, isBundled = false): void
   wanted('points', Object.keys(points), NAMES.points)
   wanted('migrations', Object.keys(migrations), NAMES.migrations)
   wanted('errors', Object.keys(errors), new RegExp(isBundled ? '^[a-z][a-z0-9_]{2,64}$' : `^${word}_[a-z0-9_]{1,64}$`))
-  wanted('claims', definition.claims ?? [], isBundled ? /^\/[^*]*\*?$/ : /^(?!)/)
-  wanted('unavailable', definition.unavailable ? [definition.unavailable.code] : [], isBundled ? /./ : /^(?!)/)
-  wanted('systemSettings', definition.systemSettings ?? [], isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
-  wantedOfServers(definition, isBundled)
+  for (const [part, names, form] of ofBundledAlone(definition)) wanted(part, names, isBundled ? form : /^(?!)/)
   wanted('events', Object.keys(events), new RegExp(`^${word}\\.[a-z0-9_]{1,64}$`))
   wanted('variables', Object.keys(definition.variables ?? {}), new RegExp(`^${word.toUpperCase()}_[A-Z0-9_]{1,64}$`))
   checkWords(definition.words)
@@ -36,10 +33,42 @@ export function checkDefinition(definition: Definition, isBundled = false): void
   checkErrors(errors)
 }
 
-/** Members of servers are known while their plugin does not run, as bundled plugins are alone. */
-function wantedOfServers({ programs = {}, serverFields = {} }: Definition, isBundled: boolean): void {
-  wanted('programs', Object.keys(programs), isBundled ? /^[a-z][A-Za-z0-9]{0,63}$/ : /^(?!)/)
-  wanted('serverFields', Object.keys(serverFields), isBundled ? /^[a-z][a-z0-9-]{0,63}$/ : /^(?!)/)
+/** Members that bundled plugins have alone, with the names in them: most are known whether their plugin runs or not. */
+function ofBundledAlone(
+  definition: Definition,
+): readonly (readonly [part: string, names: readonly string[], RegExp])[] {
+  const { claims = [], unavailable, systemSettings = [], programs = {}, logComponents = [] } = definition
+  const keys = (part: object | undefined): readonly string[] => Object.keys(part ?? {})
+  const folders = Object.values(programs).map(({ folder }) => folder)
+  const [word, dashed] = [/^[a-z][A-Za-z0-9]{0,63}$/, /^[a-z][a-z0-9-]{0,63}$/]
+  return [
+    ['claims', claims, /^\/[^*]*\*?$/],
+    ['unavailable', unavailable ? [unavailable.code] : [], /./],
+    ['systemSettings', systemSettings, word],
+    ['hubSettings', keys(definition.hubSettings), word],
+    ['programs', keys(programs), word],
+    ['programs', folders, dashed],
+    ['serverFields', keys(definition.serverFields), dashed],
+    ['attachedSettings', keys(definition.attachedSettings), word],
+    ['healthChecks', keys(definition.healthChecks), word],
+    ['metrics', keys(definition.metrics), /^[a-z][a-z0-9_]{0,63}$/],
+    ['logComponents', logComponents, dashed],
+    ['commands', keys(definition.commands), dashed],
+    ['leftBehind', keys(definition.leftBehind), word],
+  ]
+}
+
+/** Throws Error for a contribution whose id the definition must name, and does not. */
+export function requireDeclared(definition: Definition | undefined, point: string, id: string): void {
+  const part = DECLARED[point]
+  if (part === undefined || Object.hasOwn(definition?.[part] ?? {}, id)) return
+  throw new Error(`its contribution "${id}" to "${point}" is not named in "${part}" of its definition`)
+}
+
+/** Points whose contributions are described before the plugin runs, and the member of the definition that does. */
+const DECLARED: Readonly<Record<string, 'healthChecks' | 'metrics' | undefined>> = {
+  healthCheck: 'healthChecks',
+  metric: 'metrics',
 }
 
 function checkErrors(errors: NonNullable<Definition['errors']>): void {

@@ -29,6 +29,8 @@ const OF_MAIN = [
   'groups',
   'people',
   'shares',
+  'teams',
+  'notify',
   'signIns',
   'planned',
   'systemSettings',

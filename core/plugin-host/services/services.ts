@@ -1,3 +1,4 @@
+import type { Alerts } from '../../alerts/create.ts'
 import type { JsonValue } from '../../contract/json.ts'
 import type { PluginContext, PluginDefinition, PluginLogger } from '../../contract/plugin.ts'
 import type { PluginThread } from '../../features/services/main-thread.ts'
@@ -23,7 +24,7 @@ import { ownErrors } from './own-errors.ts'
 import { pluginRecordKinds, type RecordParts } from './records.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
 import { pluginSealing } from './sealing.ts'
-import { pluginShares, type SharesParts } from './shares.ts'
+import { pluginShares, pluginTeams, type SharesParts } from './shares.ts'
 import { pluginSignIns, type SignInParts } from './sign-ins.ts'
 import { Threads } from './thread.ts'
 
@@ -38,6 +39,8 @@ export interface HubServices extends HubParts, RecordParts, SignInParts, SharesP
   readonly isLocal: boolean
   /** Earlier places of secrets, by bundled plugin. */
   readonly formerPlaces: Readonly<Record<string, FormerPlaces>>
+  /** Undefined until the hub has begun. */
+  notices(): Pick<Alerts, 'notify'> | undefined
   /** The hub's settings that hold at this moment, by key. */
   systemSettings(): Promise<object>
   /** The text of a variable that a plugin names. */
@@ -96,14 +99,17 @@ export function mainServices(parts: ServiceParts): Services {
     groups: made(() => pluginGroups(hub(), plugin)),
     people: made(() => pluginPeople(hub())),
     shares: made(() => pluginShares(hub(), name, isBundled)),
+    teams: made(() => pluginTeams(hub(), isBundled)),
     signIns: made(() => pluginSignIns(hub(), name, isBundled)),
     async systemSettings() {
       const all = { ...(await hub().systemSettings()) } as Readonly<Record<string, unknown>>
-      const own = (definition.systemSettings ?? []).map(key => [key, all[key]] as const)
+      const keys = [...(definition.systemSettings ?? []), ...Object.keys(definition.hubSettings ?? {})]
+      const own = keys.map(key => [key, all[key]] as const)
       return Object.fromEntries(own.filter(([, value]) => value !== undefined)) as Record<string, JsonValue>
     },
     planned: (what, read) => pluginPlanning(hub(), plugin)(what, read),
     address: () => hub().address(),
+    notify: async (userId, notice) => (await hub().notices()?.notify(userId, notice)) ?? 0,
     states: made(() => pluginStates(hub())),
     thread: <Message, Answer>(module: string) => threads.open(module) as PluginThread<Message, Answer>,
     client: async (actor, path) => pluginClient(hub(), plugin, actor, path),

@@ -1,12 +1,21 @@
 import { HubError } from '../../contract/errors.ts'
 import type { GroupRecord, ServerRecord, UserActor } from '../../contract/records.ts'
 import { formatRef, quoteName } from '../../domain/names.ts'
-import type { PluginShares, SharedThing } from '../../features/sharing.ts'
+import type { PluginShares, PluginTeams, SharedThing } from '../../features/sharing.ts'
 import type { Registry } from '../../registry/api.ts'
 
 /** The parts of the hub with which a plugin shares things. */
 export interface SharesParts {
   readonly registry: Pick<Registry, 'users' | 'audit' | 'servers' | 'groups' | 'shares'>
+}
+
+/** The teams, for one bundled plugin. Throws Error for another one. */
+export function pluginTeams(
+  { registry: { teams } }: { readonly registry: Pick<Registry, 'teams'> },
+  isBundled: boolean,
+): PluginTeams {
+  if (!isBundled) throw new Error('"teams" is open to bundled plugins alone')
+  return { byName: name => teams.named(name), members: id => teams.membersOf(id), of: userId => teams.of(userId) }
 }
 
 /** Shares on behalf of one bundled plugin, in the rights of owners. Throws Error for another one. */

@@ -74,6 +74,7 @@ export function pluginSignIns({ registry, auth }: SignInParts, plugin: string, i
     ask: async (userId, purpose) => auth.secondFactors.ask(await enabled(userId), purpose),
     proved: actor => new Date(auth.proofs.note(actor)).toISOString(),
     requireProof: actor => auth.proofs.require(actor),
+    requireProofOfSession: actor => auth.proofs.requireOfSession(actor),
   }
 }
 

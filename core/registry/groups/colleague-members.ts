@@ -13,13 +13,14 @@ import { refuseSharedValue } from './selected-members.ts'
 
 /** A change of a group, as its rights depend on it. */
 interface Change {
-  readonly body: { readonly visibility: 'private' | 'public' }
+  readonly body: { readonly name: string; readonly visibility: 'private' | 'public' }
   readonly owner: Pick<Owner, 'id'>
   readonly members?: readonly NewMember[]
 }
 
 /**
- * Checks a change by a user with the role `change`. Visibility and owner are the owner's to change. All users of a shared group can
+ * Checks a change by a user with the role `change`. Name, visibility and owner are the owner's to change: by its name a group has its
+ * addresses, and another one could be that of a server. All users of a shared group can
  * use its owner's private servers, so such a user may neither add one nor select more of its tools. Throws `not_owner`.
  */
 export async function refuseColleague(
@@ -31,7 +32,8 @@ export async function refuseColleague(
   const role = roleFor(actor, owned(row), shares)
   if (role === 'owner') return
   const refused = () => notOwner('group', row.name, row, role)
-  if (role === undefined || change.body.visibility !== row.visibility || change.owner.id !== row.owner_id)
+  const { name, visibility } = change.body
+  if (role === undefined || name !== row.name || visibility !== row.visibility || change.owner.id !== row.owner_id)
     throw refused()
   const members = change.members ?? []
   if (members.length === 0) return

@@ -136,7 +136,8 @@ export class GroupWriter {
       after(() => {
         // To the former owner, the group appears removed, unless it is public.
         const lost = now.owner_id !== row.owner_id && now.visibility !== 'public'
-        if (lost) emitGroupEvent(this.#deps, 'group.removed', row, 'owner')
+        const gone = { groupId: row.id, name: row.name, transferred: true } as const
+        if (lost) this.#deps.bus.emit('group.removed', row.owner_id, gone)
         emitGroupEvent(this.#deps, 'group.updated', now, seen)
       })
       return this.#asWritten(trx, actor, { row: now, members })
@@ -161,8 +162,9 @@ export class GroupWriter {
       if (Number(gone.numDeletedRows) === 0) throw notFound('group', ref)
       await trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', '=', row.id).execute()
       after(() => {
-        this.#deps.shares.forgetThing(row.id)
+        // Before the shares are forgotten, so that those with a share hear of it.
         emitGroupEvent(this.#deps, 'group.removed', row)
+        this.#deps.shares.forgetThing(row.id)
       })
     })
   }

@@ -6,6 +6,7 @@ import { quoteName } from '../../domain/names.ts'
 import { roleFor } from '../../domain/ownership.ts'
 import { HOSTED_KEY_PREFIX } from '../../domain/server/header-consents.ts'
 import { capOfMove } from '../../domain/server/owner-rights.ts'
+import { fillVariables } from '../../domain/server/variables.ts'
 import { read } from '../../store/transact.ts'
 import { notOwner, owned } from '../access.ts'
 import type { RegistryDeps } from '../context.ts'
@@ -13,26 +14,27 @@ import { ownerOf, userById } from '../owners.ts'
 import { ownerName, type ServerRow, serverRecord } from '../rows.ts'
 import { type Author, reconfigures } from './author-rights.ts'
 import { effectiveOwner } from './held-rights.ts'
-import type { Draft } from './server-draft.ts'
+import { type Draft, leadsElsewhere } from './server-draft.ts'
+import { openSettings } from './server-secrets.ts'
 
 /** Fields beside the harmless ones that change no program, address or credential. */
 const NO_CONFIGURATION: ReadonlySet<string> = new Set([
   ...['session', 'era', 'start', 'idleTimeout', 'isolate', 'healthCheck'],
 ])
-/** Fields of which the owner alone decides. */
-const OF_THE_OWNER: readonly string[] = ['visibility', 'owner', 'credentials']
+/** Fields of which the owner alone decides. By its name a server has its addresses: another one could be that of something else. */
+const OF_THE_OWNER: readonly string[] = ['name', 'visibility', 'owner', 'credentials']
 
 /**
  * Throws `owner_rights_needed` when a colleague would move a server to another host while its owner has keys of hosted platforms:
  * the hub adds such a key to requests by their host alone.
  */
 export async function refuseHostedMove(
-  { store }: Pick<RegistryDeps, 'store'>,
+  { store, sealer }: Pick<RegistryDeps, 'store' | 'sealer'>,
   { colleague }: Author,
   row: ServerRow,
-  { config }: Pick<ServerSettings, 'config'>,
+  { filled }: Pick<Draft, 'filled'>,
 ): Promise<void> {
-  if (!colleague || hostOf(serverRecord(row).config.url) === hostOf(config.url)) return
+  if (!colleague || storedHost(sealer, row) === hostOf(filled.url)) return
   const keys = await read(store, db =>
     db
       .selectFrom('setting')
@@ -45,6 +47,17 @@ export async function refuseHostedMove(
   if (keys.length === 0) return
   const message = `The keys of hosted platforms of ${ownerName(row)} could be sent to the new host`
   throw new HubError('owner_rights_needed', message, { data: { role: 'change' } })
+}
+
+/** The host of the stored address, with its variables filled in; undefined for one that cannot be read. */
+function storedHost(sealer: RegistryDeps['sealer'], row: ServerRow): string | undefined {
+  try {
+    const { config, variables } = openSettings(sealer, { ownerId: row.owner_id, id: row.id }, serverRecord(row))
+    return hostOf(fillVariables(config, variables).url)
+  } catch (error) {
+    if (error instanceof HubError) return undefined
+    throw error
+  }
 }
 
 function hostOf(url: JsonValue | undefined): string | undefined {
@@ -66,15 +79,17 @@ export function reconfiguresBy({ colleague }: Author, changed: readonly string[]
 
 /**
  * Checks the change of somebody with the role `change`, whose rights count beside the owner's. Throws `not_owner` for what its
- * owner decides, `owner_rights_needed` for another program of an owner with more rights and for variables in other places, `settings_read_only` for another
- * configuration of an entry of the settings file.
+ * owner decides, `owner_rights_needed` for another program of an owner with more rights, for variables in other places and for headers
+ * of callers that would be sent there, `settings_read_only` for another configuration of an entry of the settings file.
  */
 export function refuseColleague(
+  deps: Pick<RegistryDeps, 'sealer' | 'transports'>,
   author: Author,
   row: ServerRow,
-  { reviewed, settings, kept }: Pick<Draft, 'reviewed' | 'settings' | 'kept'>,
+  draft: Draft,
   changed: readonly string[],
 ): void {
+  const { reviewed, settings, kept } = draft
   const { colleague } = author
   if (!colleague) return
   const role = 'change'
@@ -82,6 +97,10 @@ export function refuseColleague(
     throw notOwner('server', row.name, row, role)
   if (movesVariables(serverRecord(row), settings, kept)) {
     const message = `The variables of ${quoteName(row.name)} would be used in another place`
+    throw new HubError('owner_rights_needed', message, { data: { role } })
+  }
+  if (movesHeaders(deps, row, draft)) {
+    const message = `The headers that callers of ${quoteName(row.name)} pass on would go where its owner did not send them`
     throw new HubError('owner_rights_needed', message, { data: { role } })
   }
   if (!reconfiguresBy(author, changed)) return
@@ -94,6 +113,17 @@ export function refuseColleague(
     throw new HubError('settings_read_only', `${quoteName(row.name)} is defined in the settings file`, {
       hint: 'Its owner changes what it runs.',
     })
+}
+
+/**
+ * True for further headers of callers, or for another address or program while there are some: callers agreed to pass them to what the
+ * owner configured.
+ */
+function movesHeaders(deps: Pick<RegistryDeps, 'sealer' | 'transports'>, row: ServerRow, draft: Draft): boolean {
+  const settings = serverRecord(row)
+  const { passthroughHeaders: wanted } = draft.settings
+  if (wanted.some(name => !settings.passthroughHeaders.includes(name))) return true
+  return wanted.length > 0 && leadsElsewhere(deps, draft, { ownerId: row.owner_id, id: row.id, settings })
 }
 
 function runsProgram(row: ServerRow, { transport }: Pick<ServerSettings, 'transport'>): boolean {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { Actor, ServerSettings } from '../../contract/records.ts'
@@ -134,16 +135,32 @@ function keepInferred(settings: ServerSettings, stored: Stored | undefined): Ser
   return same ? { ...settings, transportInferred: true } : settings
 }
 
-/** Applies {@link refuseMovedSecrets} to a server: a change of its address, program or owner. */
+/**
+ * Applies {@link refuseMovedSecrets} to a server: a change of its address, program or owner, and one of the paths of its health checks by
+ * somebody else than its owner, since the secrets are sent to these as well.
+ */
 export function refuseMovedServer(deps: DraftDeps, actor: Actor, owner: Owner, draft: Draft, stored: Stored): void {
   if (draft.kept.length === 0) return
   const isGiven = owner.id !== stored.ownerId
+  const isOwn = !isGiven && actor.kind === 'user' && actor.userId === stored.ownerId
   const change = {
     kept: draft.kept.map(pointer => `#${pointer}`),
-    moved: isGiven || destination(deps, draft) !== storedDestination(deps, stored),
-    isOwn: !isGiven && actor.kind === 'user' && actor.userId === stored.ownerId,
+    moved:
+      isGiven ||
+      leadsElsewhere(deps, draft, stored) ||
+      (!isOwn && !isDeepStrictEqual(checkedPaths(draft.settings), checkedPaths(stored.settings))),
+    isOwn,
   }
   refuseMovedSecrets(actor, change, Date.now())
+}
+
+/** True for a change of the server's address or program. */
+export function leadsElsewhere(deps: DraftDeps, draft: Draft, stored: Stored): boolean {
+  return destination(deps, draft) !== storedDestination(deps, stored)
+}
+
+function checkedPaths({ healthCheck: { endpoints } }: ServerSettings): readonly (string | undefined)[] {
+  return [endpoints?.ping, endpoints?.tools]
 }
 
 function storedDestination(deps: DraftDeps, stored: Stored): string | undefined {

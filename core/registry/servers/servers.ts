@@ -158,8 +158,9 @@ export class Servers implements ServerRegistry {
       const gone = await trx.deleteFrom('server').where('id', '=', row.id).executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('server', ref)
       after(() => {
-        this.#deps.shares.forgetThing(row.id)
+        // Before the shares are forgotten, so that those with a share hear of it.
         emitServerEvent(this.#deps.bus, 'server.removed', serverRecord(row), row.visibility === 'public')
+        this.#deps.shares.forgetThing(row.id)
       })
       await touchGroups(this.#deps, trx, after, groups)
     })
@@ -247,7 +248,6 @@ export class Servers implements ServerRegistry {
     // Validating and saving a body of the largest size take a turn each: others are answered in between.
     await nextTurn()
     const owner = await read(store, db => chooseOwner(db, actor, draft.owner, rowOwner(row)))
-    refuseMovedServer(this.#deps, actor, owner, draft, stored)
     const author = await authorOf(this.#deps, actor, row)
     const place = { ownerId: owner.id, id: row.id }
     const moved = owner.id !== row.owner_id
@@ -257,8 +257,9 @@ export class Servers implements ServerRegistry {
     await requireProgram(this.#deps.transports.programs, owner.id, draft.settings, before)
     const settings = sealSettings(sealer, place, wanted, moved ? undefined : before)
     const changed = [...changedFields(before, settings), ...(moved ? ['owner'] : [])]
-    refuseColleague(author, row, draft, changed)
-    await refuseHostedMove(this.#deps, author, row, draft.settings)
+    refuseColleague(this.#deps, author, row, draft, changed)
+    refuseMovedServer(this.#deps, actor, owner, draft, stored)
+    await refuseHostedMove(this.#deps, author, row, draft)
     const held = reconfiguresBy(author, changed) ? heldByAuthor(author, owner, kept) : kept
     checkSave(this.#deps, author, row, draft, { owner, held, settings, changed, moved })
     const isUnchanged = changed.length === 0 && !before.problem && template === undefined
@@ -291,7 +292,8 @@ export class Servers implements ServerRegistry {
       after(() => {
         // To the former owner, the server appears removed, unless it is public.
         const lost = moved && record.visibility !== 'public'
-        if (lost) emitServerEvent(this.#deps.bus, 'server.removed', before, false)
+        const gone = { serverId: before.id, name: before.name, transferred: true } as const
+        if (lost) this.#deps.bus.emit('server.removed', before.ownerId, gone)
         emitServerEvent(this.#deps.bus, 'server.updated', record, seen, changed)
       })
       return record

@@ -30,8 +30,10 @@ export async function trialDraft(
   const chosen = await read(store, db => chooseOwner(db, actor, draft.owner, row && rowOwner(row)))
   const author = await authorOf(deps, actor, row)
   if (row) {
-    refuseColleague(author, row, draft, changedFields(serverRecord(row), draft.settings))
-    await refuseHostedMove(deps, author, row, draft.settings)
+    // A trial has a name of its own.
+    const changed = changedFields(serverRecord(row), draft.settings).filter(field => field !== 'name')
+    refuseColleague(deps, author, row, draft, changed)
+    await refuseHostedMove(deps, author, row, draft)
   }
   const { cap } = heldByAuthor(author, chosen, row ? heldRights(row) : NO_LIMITS)
   const owner = cappedRights(chosen, cap)

@@ -2,6 +2,7 @@ import { write } from '../../store/transact.ts'
 import type { FileMirror, FileState } from '../api.ts'
 import type { RegistryDeps } from '../context.ts'
 import { checkFileDocuments } from './file-documents.ts'
+import { mirrorAttached } from './mirror-attached.ts'
 import { mirrorGroups } from './mirror-groups.ts'
 import type { MirrorRun } from './mirror-run.ts'
 import { mirrorServers } from './mirror-servers.ts'
@@ -29,6 +30,7 @@ async function applyState(deps: RegistryDeps, state: FileState): ReturnType<File
     await mirrorServers(run, state.servers)
     await mirrorGroups(run, state.groups)
     await mirrorShares(run, state)
+    await mirrorAttached(run, state)
     // Last, since their entries have been removed from the file before.
     await removeVanishedUsers(run, vanished)
     return { applied: run.applied, problems: run.problems }

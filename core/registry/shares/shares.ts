@@ -80,6 +80,19 @@ export class Shares implements ShareRegistry {
     })
   }
 
+  async give(actor: UserActor, kind: SharedKind, ref: string, shares: readonly NewShare[]): Promise<SharesChange> {
+    const target = await this.#own(actor, kind, ref)
+    return this.#write(actor, target, async trx => {
+      const wanted = await this.#named(trx, target, shares)
+      const present = await shareRows(trx, kind, target.id)
+      return wanted.filter(({ subject }) => roleIn(present, subject) === null)
+    })
+  }
+
+  async subject(text: string): Promise<string> {
+    return subjectText(await read(this.#deps.store, db => findSubject(db, text)))
+  }
+
   async put(actor: UserActor, kind: SharedKind, ref: string, wanted: NewShare): Promise<SharesChange> {
     const { subject, role, keepsGreater } = wanted
     const target = await this.#own(actor, kind, ref)

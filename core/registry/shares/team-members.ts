@@ -1,6 +1,7 @@
 import type { TeamTable } from '../../store/people-tables.ts'
 import type { AfterCommit, Reader, Writer } from '../../store/transact.ts'
 import type { RegistryDeps } from '../context.ts'
+import { ownerName } from '../rows.ts'
 import type { SharedKind, ShareTarget } from '../shares-api.ts'
 import { emitTeamChange } from './share-events.ts'
 
@@ -8,6 +9,29 @@ import { emitTeamChange } from './share-events.ts'
 export async function memberIds(db: Reader, teamId: string): Promise<readonly string[]> {
   const rows = await db.selectFrom('team_member').select('user_id').where('team_id', '=', teamId).execute()
   return rows.map(row => row.user_id)
+}
+
+/** The ids of the members whose accounts are enabled, by their names. */
+export async function enabledIds(db: Reader, teamId: string): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('team_member')
+    .innerJoin('user', 'user.id', 'team_member.user_id')
+    .select('user.id')
+    .where('team_id', '=', teamId)
+    .where('user.disabled', '=', 0)
+    .orderBy('user.name_key')
+    .execute()
+  return rows.map(row => row.id)
+}
+
+/** The number of members of a team. */
+export async function teamSize(db: Reader, teamId: string): Promise<number> {
+  const count = await db
+    .selectFrom('team_member')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('team_id', '=', teamId)
+    .executeTakeFirstOrThrow()
+  return Number(count.count)
 }
 
 /** Writes who joined and who left a team; after the commit that holds, and is announced. */
@@ -41,7 +65,7 @@ export async function changeMembers(
 
 /** The things that are shared with a team. */
 export async function sharedThings(db: Reader, teamId: string) {
-  const columns = ['user.name as owner_name', 'share.role'] as const
+  const columns = ['user.name as owner_name', 'user.number as owner_number', 'share.role'] as const
   const servers = await db
     .selectFrom('share')
     .innerJoin('server', 'server.id', 'share.server_id')
@@ -57,8 +81,8 @@ export async function sharedThings(db: Reader, teamId: string) {
     .where('share.team_id', '=', teamId)
     .execute()
   const shown = (kind: SharedKind) => (row: (typeof servers)[number]) => {
-    const { id, name, owner_id: ownerId, owner_name: owner, role } = row
-    return { target: { kind, id, name, ownerId, ownerName: owner ?? '' } satisfies ShareTarget, role }
+    const { id, name, owner_id: ownerId, role } = row
+    return { target: { kind, id, name, ownerId, ownerName: ownerName(row) } satisfies ShareTarget, role }
   }
   return [...servers.map(shown('server')), ...groups.map(shown('group'))]
 }

@@ -12,7 +12,7 @@ import { byText } from '../access.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import type { NewTeam, TeamChange, TeamRecord, TeamRegistry, TeamSource, TeamsSet } from '../shares-api.ts'
 import { emitTeamChange } from './share-events.ts'
-import { changeMembers, memberIds, sharedThings } from './team-members.ts'
+import { changeMembers, enabledIds, memberIds, sharedThings, teamSize } from './team-members.ts'
 import { endSources, isOfSource, setTeamsOf, sourceOf } from './team-sources.ts'
 
 /** Teams in the store. */
@@ -74,6 +74,19 @@ export class Teams implements TeamRegistry {
     })
   }
 
+  async named(name: string): Promise<Pick<TeamRecord, 'id' | 'name'> | undefined> {
+    const found = await read(this.#deps.store, db => findTeam(db, name))
+    return found && { id: found.id, name: found.name }
+  }
+
+  membersOf(teamId: string): Promise<readonly string[]> {
+    return read(this.#deps.store, db => enabledIds(db, teamId))
+  }
+
+  of(userId: string): readonly string[] {
+    return this.#deps.shares.teamsOf(userId)
+  }
+
   setOf(userId: string, provider: string, groups: readonly string[]): Promise<TeamsSet> {
     return setTeamsOf(this.#deps, userId, provider, groups)
   }
@@ -106,17 +119,17 @@ export class Teams implements TeamRegistry {
 
   async #record(db: Reader, actor: Actor, row: TeamTable): Promise<TeamRecord> {
     const { id, name, created_at: createdAt } = row
+    const source = sourceOf(row)
+    const isInside = isAdmin(actor) || (actor.kind === 'user' && this.#deps.shares.isMember(id, actor.userId))
+    if (!isInside) return { id, name, size: await teamSize(db, id), createdAt }
     const users = await db
       .selectFrom('team_member')
       .innerJoin('user', 'user.id', 'team_member.user_id')
-      .select(['user.id', 'user.name', 'user.number'])
+      .select(['user.name', 'user.number'])
       .where('team_id', '=', id)
       .execute()
-    const isInside = actor.kind === 'user' && users.some(user => user.id === actor.userId)
     const members = users.map(user => user.name ?? `#${user.number}`).sort(byText)
-    const source = sourceOf(row)
-    const inner = { members, ...(source ? { source } : {}) }
-    return { id, name, size: users.length, ...(isAdmin(actor) || isInside ? inner : {}), createdAt }
+    return { id, name, size: members.length, members, ...(source ? { source } : {}), createdAt }
   }
 
   async #write<T>(name: string, work: (trx: Writer, after: AfterCommit) => Promise<T>): Promise<T> {
@@ -149,8 +162,12 @@ function checkedName(input: string) {
   return checked
 }
 
+function findTeam(db: Reader, name: string): Promise<TeamTable | undefined> {
+  return db.selectFrom('team').selectAll().where('name_key', '=', nameKey(name)).executeTakeFirst()
+}
+
 async function teamRow(db: Reader, name: string): Promise<TeamTable> {
-  const row = await db.selectFrom('team').selectAll().where('name_key', '=', nameKey(name)).executeTakeFirst()
+  const row = await findTeam(db, name)
   if (row) return row
   throw new HubError('team_not_found', `There is no team ${quoteName(name)}`)
 }

@@ -17,7 +17,11 @@ export interface Approval {
   readonly decidedBy?: string
   readonly decidedAt?: string
   readonly note?: string
+  /** The hub was started again while it waited. */
+  readonly reason?: 'restart'
   readonly mayDecide: boolean
+  /** The team that decides, while it waits. */
+  readonly team?: string
   /** Time for which the user may allow the same call again without a question. */
   readonly rememberSeconds?: number
 }
@@ -55,7 +59,7 @@ export interface RuleWhen extends Partial<Readonly<Record<Annotation, boolean>>>
   readonly clients?: readonly string[]
 }
 
-export type Way = 'elicitation' | 'console'
+export type Way = 'elicitation' | 'console' | 'chat'
 
 /** A rule about calls. */
 export interface ApprovalRule {
@@ -79,6 +83,15 @@ const pathOf = ({ kind, ref }: PieceSubject): string => `/api/${kind}s/${segment
 export const approvalsApi = {
   list: (signal: AbortSignal) => api.get<{ readonly items: readonly Approval[] }>('/api/approvals', { signal }),
   one: (id: string, signal: AbortSignal) => api.get<Approval>(`/api/approvals/${segment(id)}`, { signal }),
+  /** Names of all teams. */
+  teams: async (signal: AbortSignal): Promise<readonly string[]> => {
+    const query = { limit: 1_000 }
+    const { items } = await api.get<{ readonly items: readonly { readonly name: string }[] }>('/api/teams', {
+      query,
+      signal,
+    })
+    return items.map(({ name }) => name)
+  },
   rules: (subject: PieceSubject, signal?: AbortSignal) =>
     api.get<ApprovalPolicy>(pathOf(subject), signal ? { signal } : {}),
   setRules: (subject: PieceSubject, policy: ApprovalPolicy) =>

@@ -4,10 +4,11 @@ import { type Approval, approvalsApi } from './api.ts'
 
 /** A request with everything that is known of it, and the buttons of the one who decides. `done`: called after a decision. */
 export function decisionCard(approval: Approval, done: () => void): unknown {
-  const { tool, server, caller, client, count, createdAt, expiresAt, note } = approval
+  const { tool, server, caller, client, count, createdAt, expiresAt, note, team } = approval
   return html`<section class="card"><div class="ch"><h2 class="mono">${tool}</h2><div class="r">${stateWord(approval)}</div></div>
     <div class="cb stack"><dl class="kv"><dt>${t('Server')}</dt><dd>${server.replace('~', ' / ')}</dd>
       <dt>${t('Caller')}</dt><dd>${caller}${client === '' ? nothing : html` <span class="q">${t('with {client}', { client })}</span>`}</dd>
+      ${team === undefined ? nothing : html`<dt>${t('Decided by the team')}</dt><dd>${team}</dd>`}
       <dt>${t('Asked')}</dt><dd><pb-time .at=${createdAt}></pb-time>${count > 1 ? html` <span class="tag line">${plural(count, '{n} equal call', '{n} equal calls')}</span>` : nothing}</dd>
       ${approval.state === 'pending' ? html`<dt>${t('Denied by itself')}</dt><dd><pb-time .at=${expiresAt}></pb-time></dd>` : nothing}
       ${note === undefined ? nothing : html`<dt>${t('Note')}</dt><dd>${note}</dd>`}</dl>
@@ -16,14 +17,17 @@ export function decisionCard(approval: Approval, done: () => void): unknown {
 }
 
 /** The state in words, with its icon. */
-export function stateWord({ state, decidedBy = '' }: Approval): unknown {
+export function stateWord({ state, decidedBy = '', reason }: Approval): unknown {
   if (state === 'approved')
     return html`<span class="row">${icon('circle-check')}${t('allowed by {name}', { name: decidedBy })}</span>`
   if (state === 'denied') {
     const text = decidedBy === '' ? t('denied') : t('denied by {name}', { name: decidedBy })
     return html`<span class="row bad">${icon('circle-x')}${text}</span>`
   }
-  if (state === 'expired') return html`<span class="row q">${icon('clock')}${t('nobody decided in time')}</span>`
+  if (state === 'expired') {
+    const text = reason === 'restart' ? t('denied, since the hub was restarted') : t('nobody decided in time')
+    return html`<span class="row q">${icon('clock')}${text}</span>`
+  }
   return html`<span class="row">${icon('clock')}${t('waits')}</span>`
 }
 

@@ -47,10 +47,16 @@ export function ruleOf(draft: RuleDraft, before: ApprovalRule | undefined): Appr
   if (then !== 'ask') return { ...others, ...isFor, then }
   return {
     ...{ ...others, ...isFor, then, who },
-    ...(who === 'caller' ? { by } : {}),
+    ...waysOf(who, by),
     ...(timeout.trim() === '' ? {} : { timeout: timeout.trim() }),
     ...(remember.trim() === '' ? {} : { remember: remember.trim() }),
   }
+}
+
+/** Others than callers decide at the console, to which a message leads. */
+function waysOf(who: string, by: readonly Way[]): Pick<ApprovalRule, 'by'> {
+  if (who === 'caller') return { by }
+  return by.includes('chat') ? { by: ['console', 'chat'] } : {}
 }
 
 function whenOf(draft: RuleDraft, before: RuleWhen): RuleWhen {

@@ -10,9 +10,10 @@ import {
   live,
   PbElement,
   type PieceSubject,
+  Resource,
   t,
 } from 'patchbay/console'
-import { type Annotation, type ApprovalPolicy, type ApprovalRule, replaceRules, type Way } from './api.ts'
+import { type Annotation, type ApprovalPolicy, type ApprovalRule, approvalsApi, replaceRules, type Way } from './api.ts'
 import { argumentFields, type Wrong } from './argument-fields.ts'
 import { repeatedRow } from './argument-rows.ts'
 import { ANNOTATIONS, draftOf, type RuleDraft, ruleOf } from './rule-draft.ts'
@@ -51,6 +52,10 @@ export class PbApprovalRuleForm extends PbElement {
   /** True after another user has changed the rules while the form was open. */
   declare stale: boolean
   declare saving: boolean
+  readonly #teams = new Resource<readonly string[]>(this, {
+    key: () => this.edited !== undefined,
+    read: async signal => (this.edited ? approvalsApi.teams(signal) : []),
+  })
 
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed)
@@ -163,18 +168,36 @@ export class PbApprovalRuleForm extends PbElement {
 
   #ask(): unknown {
     const { who, by, timeout, remember } = this.draft
+    const isTeam = who.startsWith('team:')
     const owner = this.subject.kind === 'group' ? t('The owner of the group') : t('The owner of the server')
     const way = (one: Way, word: string, hint: string) =>
-      html`<label class="chk"><input type="checkbox" .checked=${by.includes(one)} @change=${(event: Event) => this.#setWay(one, (event.target as HTMLInputElement).checked)}><span>${word}<span class="cellsub">${hint}</span></span></label>`
+      html`<label class="chk"><input type="checkbox" .checked=${by.includes(one)} @change=${(event: Event) => this.#setWay(one, (event.target as HTMLInputElement).checked)}><span>${word}<span class="cellsub wrapx">${hint}</span></span></label>`
     const wrongBy = this.#wrong('/by')
-    return html`${this.#radios('who', t('Who decides'), who, [
+    return html`${this.#radios('who', t('Who decides'), isTeam ? 'team' : who, [
       ['owner', owner, t('Administrators may decide too.')],
+      ['team', t('A team'), t('Its members, but not the one who calls. The first decision counts.')],
       ['caller', t('The user of the client'), t('It confirms calls, and does not keep users from them.')],
-    ])}${
+    ])}${isTeam ? this.#team() : nothing}<fieldset class="field"><legend class="lbl">${t('Where')}</legend>${
       who === 'caller'
-        ? html`<fieldset class="field"><legend class="lbl">${t('Where')}</legend>${way('console', t('At the console'), t('On the page of approvals.'))}${way('elicitation', t('In the client'), t('An agent may answer by itself: only for clients that show the question.'))}${wrongBy ? html`<p class="hint bad">${icon('circle-alert')}${fieldText(wrongBy)}</p>` : nothing}</fieldset>`
+        ? html`${way('console', t('At the console'), t('On the page of approvals.'))}${way('elicitation', t('In the client'), t('An agent may answer by itself: only for clients that show the question.'))}`
         : nothing
-    }<div class="form2">${this.#duration('timeout', t('Time for a decision'), timeout, t('Such as 90s, 10m or 2h, at most 24h. Then the answer is no.'))}${this.#duration('remember', t('Remember a yes'), remember, t('Longest time, such as 1h. Empty: each call asks.'))}</div>`
+    }${way('chat', t('A message with a link to the console'), t('By the alert channels of those who decide; without the arguments of the call.'))}${wrongBy ? html`<p class="hint bad">${icon('circle-alert')}${fieldText(wrongBy)}</p>` : nothing}</fieldset><div class="form2">${this.#duration('timeout', t('Time for a decision'), timeout, t('Such as 90s, 10m or 2h, at most 24h. Then the answer is no.'))}${this.#duration('remember', t('Remember a yes'), remember, t('Longest time, such as 1h. Empty: each call asks.'))}</div>`
+  }
+
+  #team(): unknown {
+    const chosen = this.draft.who.slice('team:'.length)
+    const teams = this.#teams.data ?? []
+    // A team of a stored rule may be gone.
+    const isChosen = (name: string): boolean => name.toLowerCase() === chosen.toLowerCase()
+    const names = chosen === '' || teams.some(isChosen) ? teams : [chosen, ...teams]
+    const wrong = this.#wrong('/who')
+    const problem = wrong && html`${icon('circle-alert')}${chosen === '' ? t('Choose a team') : fieldText(wrong)}`
+    const hint =
+      this.#teams.data?.length === 0
+        ? t('There are no teams. Administrators create them.')
+        : t('Without the team, or without another member than the caller, the call is denied.')
+    return html`<div class="field"><label for="approval-team">${t('Team')}</label><select id="approval-team" class="in ${wrong ? 'err' : ''}" aria-describedby="approval-team-h" aria-invalid=${wrong ? 'true' : nothing} @change=${(event: Event) => this.#set({ who: `team:${entered(event)}` })}>${chosen === '' ? html`<option value="" selected>${t('Choose a team')}</option>` : nothing}${names.map(name => html`<option value=${name} ?selected=${isChosen(name)}>${name}</option>`)}</select>
+      <p class="hint ${wrong ? 'bad' : ''}" id="approval-team-h">${problem ?? hint}</p></div>`
   }
 
   #duration(name: 'timeout' | 'remember', label: string, value: string, hint: string): unknown {
@@ -192,7 +215,7 @@ export class PbApprovalRuleForm extends PbElement {
   ): unknown {
     return html`<fieldset class="field"><legend class="lbl">${legend}</legend>${choices.map(
       ([value, word, hint]) =>
-        html`<label class="chk"><input type="radio" name=${name} value=${value} .checked=${value === chosen} @change=${() => this.#set({ [name]: value })}><span>${word}<span class="cellsub">${hint}</span></span></label>`,
+        html`<label class="chk"><input type="radio" name=${name} value=${value} .checked=${value === chosen} @change=${() => this.#set({ [name]: value === 'team' ? 'team:' : value })}><span>${word}<span class="cellsub wrapx">${hint}</span></span></label>`,
     )}</fieldset>`
   }
 

@@ -81,14 +81,15 @@ function actionWords({ then, who, by = ['console'], timeout = '10m', remember }:
   if (then === 'deny') return t('is denied')
   const decider = deciderWords(who, kind)
   const time = spanText(timeout)
-  const waits = byWords(who, by, decider, time)
+  const sent = by.includes('chat') ? t('; a message brings the link') : ''
+  const waits = byWords(who, by, decider, time) + sent
   return remember === undefined ? waits : waits + t('; a yes may hold for {time}', { time: spanText(remember) })
 }
 
 function byWords(who: string | undefined, by: readonly string[], decider: string, time: string): string {
   if (who !== 'caller' || !by.includes('elicitation'))
     return t('waits for {decider} at the console, and is denied after {time}', { decider, time })
-  if (by.includes('console'))
+  if (by.includes('console') || by.includes('chat'))
     return t('waits for {decider} in the client or at the console, and is denied after {time}', { decider, time })
   return t('waits for {decider} in the client, and is denied after {time}', { decider, time })
 }

@@ -5,7 +5,7 @@ export const approvals: Readonly<Record<string, string>> = {
   'Earlier, and calls of yours': '较早的请求与您自己的调用',
   'Nothing waits for you': '没有等待您审批的调用',
   'Calls that a rule of a server, a group or the hub stops are shown here until somebody decides.':
-    '被服务器、分组或中枢的规则拦下的调用会显示在此处，直到有人作出决定。',
+    '被服务器、分组或 Hub 的规则拦下的调用会显示在此处，直到有人作出决定。',
   Caller: '调用者',
   Note: '备注',
   'with {client}': '通过 {client}',
@@ -17,6 +17,8 @@ export const approvals: Readonly<Record<string, string>> = {
   'denied by {name}': '由 {name} 拒绝',
   denied: '已拒绝',
   'nobody decided in time': '无人及时作出决定',
+  'denied, since the hub was restarted': 'Hub 重启，已拒绝',
+  'Decided by the team': '由团队决定',
   waits: '等待中',
   'The call is allowed': '已允许该调用',
   'The call is denied': '已拒绝该调用',
@@ -61,6 +63,7 @@ export const approvals: Readonly<Record<string, string>> = {
   'waits for {decider} in the client or at the console, and is denied after {time}':
     '等待{decider}在客户端或控制台决定，{time}后拒绝',
   'waits for {decider} in the client, and is denied after {time}': '等待{decider}在客户端决定，{time}后拒绝',
+  '; a message brings the link': '；另发送带链接的消息',
   'its user': '调用的用户',
   'the team {name}': '团队 {name} ',
   'the owner of the group': '分组所有者',
@@ -68,11 +71,11 @@ export const approvals: Readonly<Record<string, string>> = {
   'New approval rule': '新建审批规则',
   'No rules': '没有规则',
   'Calls of its tools wait for nobody, unless a rule of a group or of the hub says so.':
-    '除非分组或中枢的规则另有规定，其工具的调用无需等待。',
+    '除非分组或 Hub 的规则另有规定，其工具的调用无需等待。',
   'Calls at its address wait for nobody, unless a rule of a server or of the hub says so.':
-    '除非服务器或中枢的规则另有规定，其地址上的调用无需等待。',
+    '除非服务器或 Hub 的规则另有规定，其地址上的调用无需等待。',
   'The first rule that fits holds; a call for which none fits is sent. Of the rules of the hub, the group and the server the strictest counts.':
-    '第一条符合的规则生效；没有规则符合时直接发送调用。中枢、分组和服务器的规则以最严格者为准。',
+    '第一条符合的规则生效；没有规则符合时直接发送调用。Hub、分组和服务器的规则以最严格者为准。',
   'Trust what the server says of its tools': '信任服务器对其工具的说明',
   'Without it, rules that allow calls may not rely on it.': '否则，允许调用的规则不能以此为依据。',
   'It never fits while what the server says is not trusted.': '未信任服务器的说明时，此规则不会生效。',
@@ -119,6 +122,16 @@ export const approvals: Readonly<Record<string, string>> = {
   'The owner of the group': '分组所有者',
   'The owner of the server': '服务器所有者',
   'Administrators may decide too.': '管理员也可以决定。',
+  'A team': '团队',
+  'Its members, but not the one who calls. The first decision counts.':
+    '由其成员决定，调用者本人除外；以第一个决定为准。',
+  'Choose a team': '选择团队',
+  'There are no teams. Administrators create them.': '没有团队。团队由管理员创建。',
+  'Without the team, or without another member than the caller, the call is denied.':
+    '若该团队不存在，或除调用者外没有其他成员，则拒绝调用。',
+  'A message with a link to the console': '发送带控制台链接的消息',
+  'By the alert channels of those who decide; without the arguments of the call.':
+    '通过决定者的告警渠道发送；不包含调用的参数。',
   'The user of the client': '客户端的用户',
   'It confirms calls, and does not keep users from them.': '用于确认调用，并不阻止用户进行调用。',
   Where: '位置',

@@ -63,6 +63,17 @@ export function check(text: string, rules: readonly Compiled[]): Checked {
   }
 }
 
+/** Members of a block whose value may have its text: messages have `content`, embedded resources `resource`. */
+const TEXT_WITHIN = ['content', 'resource'] as const
+
+function textIn(value: JsonValue | undefined): string | undefined {
+  return isJsonObject(value) && typeof value.text === 'string' ? value.text : undefined
+}
+
+function isText(text: string | undefined): text is string {
+  return text !== undefined
+}
+
 class Checker {
   readonly #rules: readonly Compiled[]
   readonly #found = new Map<number, { count: number; samples: CheckSample[] }>()
@@ -95,7 +106,9 @@ class Checker {
 
   /** A number keeps its type: one that is masked becomes 0. */
   #number(value: JsonValue, path: string): JsonValue {
-    const text = JSON.stringify(value)
+    const written = JSON.stringify(value)
+    // A sign, a fraction of zero and an exponent leave the digits of a whole number what they are.
+    const text = /^\d+$/.test(written) ? written : String(Math.abs(Number(written)))
     if (text.length < 11 || !/^\d+$/.test(text)) return value
     const { spots, masked } = inspect(text, this.#rules, { of: inNumbers })
     this.#note(spots, path)
@@ -108,22 +121,31 @@ class Checker {
     const passed = list.map((item, index) => {
       const at = `${path}/${index}`
       const more = split?.get(index)
-      const next = more
-        ? {
-            ...(item as JsonObject),
-            text: this.#text(String((item as JsonObject).text), 'text', `${at}/text`, false, more),
-          }
-        : this.value(item, name, at, isData)
+      const next = more ? this.#block(item as JsonObject, at, more) : this.value(item, name, at, isData)
       isChanged ||= next !== item
       return next
     })
     return isChanged ? passed : list
   }
 
+  /** A block with a part of a secret that others have the rest of. */
+  #block(item: JsonObject, path: string, more: readonly Spot[]): JsonObject {
+    if (typeof item.text === 'string') {
+      const text = this.#text(item.text, 'text', `${path}/text`, false, more)
+      return { ...(this.#object({ ...item, text: '' }, path, false) as JsonObject), text }
+    }
+    const within = TEXT_WITHIN.find(name => textIn(item[name]) !== undefined) ?? 'content'
+    const inner = this.#block(item[within] as JsonObject, `${path}/${within}`, more)
+    return { ...(this.#object({ ...item, [within]: null }, path, false) as JsonObject), [within]: inner }
+  }
+
   /** Secrets that are split over text blocks that follow one another, as places in each of the blocks. */
   #splitSecrets(list: readonly JsonValue[]): ReadonlyMap<number, readonly Spot[]> | undefined {
     if (list.length < 2 || !this.#rules.some(({ anywhere: finders }) => finders.length > 0)) return undefined
-    const blocks = list.map(item => (isJsonObject(item) && typeof item.text === 'string' ? item.text : undefined))
+    const blocks = list.map(
+      item =>
+        textIn(item) ?? (isJsonObject(item) ? TEXT_WITHIN.map(name => textIn(item[name])).find(isText) : undefined),
+    )
     const found = new Map<number, Spot[]>()
     for (let from = 0; from < blocks.length; from += 1) {
       let to = from
@@ -154,7 +176,7 @@ class Checker {
 
   #object(object: JsonObject, path: string, isData: boolean): JsonValue {
     let isChanged = false
-    const taken = new Set<string>()
+    const taken = new Map<string, number>()
     const entries = Object.entries(object).map(([key, value]): [string, JsonValue] => {
       const at = `${path}/${this.#pathPart(key)}`
       const next = value === undefined ? null : this.value(value, key, at, isData || DATA.has(key))
@@ -165,15 +187,14 @@ class Checker {
     return isChanged ? Object.fromEntries(entries) : object
   }
 
-  #name(key: string, path: string, taken: Set<string>): string {
+  #name(key: string, path: string, taken: Map<string, number>): string {
     if (key.length < 8) return key
     const { spots, masked } = inspect(key, this.#rules, { of: inNames })
     this.#note(spots, path)
     if (masked === undefined) return key
-    let name = masked
-    for (let copy = 2; taken.has(name); copy += 1) name = `${masked} ${copy}`
-    taken.add(name)
-    return name
+    const copy = (taken.get(masked) ?? 0) + 1
+    taken.set(masked, copy)
+    return copy === 1 ? masked : `${masked} ${copy}`
   }
 
   #pathPart(key: string): string {

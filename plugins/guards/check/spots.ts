@@ -1,5 +1,5 @@
 import { encodedParts } from '../find/base64.ts'
-import { type Decoded, layersOf } from '../find/decoded.ts'
+import { type Decoded, joinedLines, layersOf } from '../find/decoded.ts'
 import type { Finder, Found } from '../find/types.ts'
 import type { Compiled } from './compile.ts'
 
@@ -29,7 +29,7 @@ export interface Inspected {
 /** The finders of a rule for a kind of place. */
 export type FindersOf = (rule: Compiled) => readonly Finder[]
 
-/** The way to look at a text. */
+/** The way to read a text. */
 interface Look {
   readonly of: FindersOf
   /** The name of the member whose value the text is. */
@@ -61,14 +61,25 @@ export function inspect(text: string, rules: readonly Compiled[], options: Look)
 /** Adds what is found in one piece of a text, which begins at `from`. */
 function findIn(piece: string, from: number, rules: readonly Compiled[], { of, name }: Look, spots: Spot[]): void {
   const finders = rules.flatMap((compiled, rule) => of(compiled).map(find => ({ rule, find })))
-  for (const layer of layersOf(piece))
-    for (const { rule, find } of finders)
-      for (const found of find(layer.text, name)) {
+  const acrossLines = rules.flatMap((compiled, rule) =>
+    of(compiled).some(find => compiled.anywhere.includes(find))
+      ? compiled.acrossLines.map(find => ({ rule, find }))
+      : [],
+  )
+  const scanLayer = (layer: Decoded, by: typeof finders, named: string | undefined) => {
+    for (const { rule, find } of by)
+      for (const found of find(layer.text, named)) {
         const { start, end } = placeIn(layer, found)
         // The piece before has a place at the beginning whole, with what is in front of it.
         if (end > start && (from === 0 || start > 0))
           spots.push({ ...found, rule, start: from + start, end: from + end })
       }
+  }
+  for (const layer of layersOf(piece)) {
+    scanLayer(layer, finders, name)
+    const joined = acrossLines.length > 0 ? joinedLines(layer) : undefined
+    if (joined) scanLayer(joined, acrossLines, undefined)
+  }
 }
 
 /** The place in the text that was written. */
@@ -103,11 +114,11 @@ function masked(
   replacements: readonly Replacement[],
 ): string | undefined {
   const marks: Replacement[] = []
+  const encoded = new Set(replacements.map(({ start, end }) => `${start} ${end}`))
   for (const { rule, kind, start, end } of spots) {
     if (rules[rule]?.then !== 'mask') continue
     // The place of a spot in an encoded text is the whole of it, whose replacement is valid in the same encoding.
-    const isEncoded = replacements.some(one => one.start === start && one.end === end)
-    if (!isEncoded) marks.push({ start, end, text: markOf(kind) })
+    if (!encoded.has(`${start} ${end}`)) marks.push({ start, end, text: markOf(kind) })
   }
   const all = [...replacements, ...marks].sort((a, b) => a.start - b.start || b.end - a.end)
   if (all.length === 0) return undefined

@@ -24,6 +24,7 @@ export interface GuardRule {
   readonly webhook?: GuardWebhook
   readonly then: 'observe' | 'mask' | 'refuse'
   readonly tools?: readonly string[]
+  readonly tags?: readonly string[]
 }
 
 /** Calls in which a rule found something. */

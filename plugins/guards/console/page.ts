@@ -6,6 +6,7 @@ import {
   emptyState,
   errorText,
   type GroupRecord,
+  href,
   icon,
   live,
   PbPage,
@@ -72,7 +73,10 @@ class PbPageGuards extends PbPage {
   override content(): unknown {
     return html`<p class="lede">${t('Rules about what passes between callers and servers: they find keys, personal data, patterns and addresses, and observe, mask or refuse them. All rules of the hub, the group and the server apply.')}</p>${show(
       this.#rules,
-      places => (places.every(({ rules }) => rules.length === 0) ? none() : places.map(place => this.#place(place))),
+      places =>
+        places.every(({ rules }) => rules.length === 0)
+          ? none((this.#places.data?.length ?? 1) > 0)
+          : places.map(place => this.#place(place)),
     )}<pb-guard-form .edited=${this.#edited} .places=${this.#places.data ?? []} @pb-saved=${() => void this.#rules.reload()} @pb-close=${() => {
       this.edited = undefined
       this.setView({ drawer: undefined, of: undefined })
@@ -105,7 +109,7 @@ class PbPageGuards extends PbPage {
     return [
       { id: 'id', head: t('Rule'), cell: ({ id }) => html`<span class="nm">${id}</span>` },
       { ...{ id: 'match', head: t('Finds'), label: t('Finds') }, cell: matchWords },
-      { ...{ id: 'on', head: t('Looks at'), label: t('Looks at') }, cell: ({ on }) => onWord(on) },
+      { ...{ id: 'on', head: t('Looks at'), label: t('Looks at') }, cell: placesOf },
       {
         ...{ id: 'then', head: t('Does'), label: t('Does') },
         cell: ({ then }) => html`<span class="tag ${then === 'observe' ? 'line' : ''}">${thenWord(then)}</span>`,
@@ -147,10 +151,24 @@ class PbPageGuards extends PbPage {
 }
 customElements.define('pb-page-guards', PbPageGuards)
 
-function none(): unknown {
+/** The direction in which a rule looks, and the tools and tags that it is limited to. */
+function placesOf({ on, tools = [], tags = [] }: GuardRule): unknown {
+  const limits = [...tools, ...tags.map(tag => t('tag {name}', { name: tag }))]
+  return html`${onWord(on)}${limits.length > 0 ? html`<span class="cellsub">${limits.join(', ')}</span>` : nothing}`
+}
+
+/** The empty list. `hasPlaces`: the reader has a server or group for a rule. */
+function none(hasPlaces: boolean): unknown {
   return html`<section class="card">${emptyState({
     icon: 'shield',
     title: t('No content rules'),
-    text: t('A new rule only observes: look at what it would find before you let it mask or refuse.'),
+    text: hasPlaces
+      ? t('A new rule only observes: look at what it would find before you let it mask or refuse.')
+      : t(
+          'A rule belongs to a server or group of yours, and you have none yet. Owners set those of what they share with you.',
+        ),
+    ...(hasPlaces
+      ? {}
+      : { action: html`<a class="btn" href=${href('/servers/new')}>${icon('plus')}${t('Add server')}</a>` }),
   })}</section>`
 }

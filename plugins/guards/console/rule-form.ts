@@ -96,7 +96,8 @@ export class PbGuardForm extends PbElement {
         ['mask', t('Mask'), t('Puts a mark in its place.')],
         ['refuse', t('Refuse'), t('The call fails. A tool may have acted when its result is refused.')],
       ])}
-      <div class="field"><label for="guard-tools">${t('Tools')}</label><input id="guard-tools" name="tools" class="in mono" autocomplete="off" .value=${rule?.tools?.join(', ') ?? ''} placeholder="send_*, read_file"><p class="hint">${t('Names with *, separated by commas. Empty: all.')}</p></div></form>`
+      <div class="field"><label for="guard-tools">${t('Tools')}</label><input id="guard-tools" name="tools" class="in mono" autocomplete="off" .value=${rule?.tools?.join(', ') ?? ''} placeholder="send_*, read_file"><p class="hint">${t('Names with *, separated by commas. Empty: all.')}</p></div>
+      <div class="field"><label for="guard-tags">${t('Tags')}</label><input id="guard-tags" name="tags" class="in mono" autocomplete="off" .value=${rule?.tags?.join(', ') ?? ''} placeholder="production"><p class="hint">${t('The rule applies where the server or the group has one of these, separated by commas. Empty: everywhere.')}</p></div></form>`
   }
 
   #placeField(place: GuardPlace | undefined): unknown {
@@ -115,7 +116,7 @@ export class PbGuardForm extends PbElement {
     this.saving = true
     try {
       const { rules } = await guardsApi.of(place)
-      const rule = ruleOf(data)
+      const rule = ruleOf(data, this.edited?.rule?.match)
       const isThere = rules.some(({ id }) => id === rule.id)
       const changed = isThere ? rules.map(one => (one.id === rule.id ? rule : one)) : [...rules, rule]
       await guardsApi.replace(place, changed)
@@ -159,14 +160,16 @@ function webhookFields(rule: GuardRule | undefined): unknown {
     ])}`
 }
 
-function ruleOf(data: FormData): GuardRule {
+/** `before`: the match of the edited rule, whose chosen kinds stay. */
+function ruleOf(data: FormData, before: GuardMatch = {}): GuardRule {
   const text = (name: string): string => String(data.get(name) ?? '').trim()
   const lines = (name: string, separator: RegExp = /\n/): string[] =>
     text(name)
       .split(separator)
       .map(line => line.trim())
       .filter(line => line !== '')
-  const [pattern, domains, tools] = [lines('pattern'), lines('domains'), lines('tools', /[,\n]/)]
+  const [pattern, domains] = [lines('pattern'), lines('domains')]
+  const [tools, tags] = [lines('tools', /[,\n]/), lines('tags', /[,\n]/)]
   const by =
     text('by') === 'webhook'
       ? {
@@ -177,8 +180,8 @@ function ruleOf(data: FormData): GuardRule {
         }
       : {
           match: {
-            ...(data.has('secrets') ? { secrets: true as const } : {}),
-            ...(data.has('personal') ? { personal: true as const } : {}),
+            ...(data.has('secrets') ? { secrets: before.secrets ?? true } : {}),
+            ...(data.has('personal') ? { personal: before.personal ?? true } : {}),
             ...(pattern.length > 0 ? { pattern } : {}),
             ...(domains.length > 0 ? { domains } : {}),
           },
@@ -187,5 +190,6 @@ function ruleOf(data: FormData): GuardRule {
     ...{ id: text('id'), on: text('on') as GuardRule['on'], then: text('then') as GuardRule['then'] },
     ...by,
     ...(tools.length > 0 ? { tools } : {}),
+    ...(tags.length > 0 ? { tags } : {}),
   }
 }

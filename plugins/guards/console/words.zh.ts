@@ -2,14 +2,14 @@
 export const guards: Readonly<Record<string, string>> = {
   'Content rules': '内容规则',
   'Rules about what passes between callers and servers: they find keys, personal data, patterns and addresses, and observe, mask or refuse them. All rules of the hub, the group and the server apply.':
-    '针对调用方与服务器之间内容的规则：查找密钥、个人数据、模式和地址，并观察、遮盖或拒绝。中枢、分组和服务器的规则同时生效。',
+    '针对调用方与服务器之间内容的规则：查找密钥、个人数据、模式和地址，并观察、遮盖或拒绝。Hub、分组和服务器的规则同时生效。',
   'No content rules': '还没有内容规则',
   'A new rule only observes: look at what it would find before you let it mask or refuse.':
     '新规则只观察：先看看它会找到什么，再让它遮盖或拒绝。',
   'New rule': '新建规则',
   'New content rule': '新建内容规则',
   'Rule {name}': '规则 {name}',
-  'All calls of the hub': '中枢的所有调用',
+  'All calls of the hub': 'Hub 的所有调用',
   'Group {name}': '分组 {name}',
   'Server {name}': '服务器 {name}',
   'Applies to': '适用于',
@@ -46,6 +46,9 @@ export const guards: Readonly<Record<string, string>> = {
   'Puts a mark in its place.': '用标记替换找到的内容。',
   Refuse: '拒绝',
   'The call fails. A tool may have acted when its result is refused.': '调用失败。结果被拒绝时，工具可能已经执行。',
+  'The rule applies where the server or the group has one of these, separated by commas. Empty: everywhere.':
+    '服务器或分组具有其中之一标签时规则生效，以逗号分隔；留空表示不限。',
+  'tag {name}': '标签 {name}',
   'Names with *, separated by commas. Empty: all.': '名称，可用 *，以逗号分隔；留空表示全部。',
   'Signs each request as Standard Webhooks says.': '按 Standard Webhooks 为每个请求签名。',
   'Longest wait, ms': '最长等待（毫秒）',
@@ -79,4 +82,6 @@ export const guards: Readonly<Record<string, string>> = {
   'What was there is not kept: only its kind, its place and its length.':
     '不保存找到的内容本身，只保存其类型、位置和长度。',
   '{n} characters': '{n} 个字符',
+  'A rule belongs to a server or group of yours, and you have none yet. Owners set those of what they share with you.':
+    '规则属于您的服务器或分组，而您还没有。与您共享的内容由其所有者设置规则。',
 }

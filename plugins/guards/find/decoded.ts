@@ -11,13 +11,27 @@ export interface Decoded {
 /** Most layers of escapes, such as JSON within JSON within a URL. */
 const MOST_LAYERS = 4
 
+/** Characters that are not seen; the last are tags and variation selectors beyond 16 bits. */
+const HIDDEN = String.raw`[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]|\udb40[\udc00-\udfff]`
+/** Letters of full width and of mathematics, and spaces of other widths, which NFKC makes those of ASCII. */
+const VARIANTS = String.raw`[\uff01-\uff5e]|\ud835[\udc00-\udfff]|[\u00a0\u2000-\u200a\u202f\u205f\u3000]`
 /**
- * Escapes that a reader may undo: percent encoding (of bytes in UTF-8 too), escapes of JSON and JavaScript with a backslash, numeric
- * references of HTML, letters of full width, and characters that are not seen.
+ * Escapes that a reader may undo: percent encoding (of bytes in UTF-8 too), escapes with a backslash of JSON, JavaScript, Python, C
+ * and Markdown, numeric references of HTML, colours of terminals, variants of letters, and characters that are not seen.
  */
-const ESCAPED =
-  /(?:%[0-9a-f]{2})+|\\u\{0{0,6}[0-9a-f]{1,6}\}|\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|\\[nrtbf"'/\\]|&#x0{0,6}[0-9a-f]{1,6};|&#[0-9]{1,7};|&(?:amp|lt|gt|quot|apos);|[\uff01-\uff5e]|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]/gi
-const MAY_ESCAPE = /[%\\&\u00ad\u200b-\u200f\u2060-\u2064\ufeff\uff01-\uff5e]/
+const ESCAPED = new RegExp(
+  [
+    '(?:%[0-9a-fA-F]{2})+',
+    String.raw`\\u\{0{0,6}[0-9a-fA-F]{1,6}\}|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}|\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2}`,
+    String.raw`\\[nrtbf!-/:-@[-\x60{-~]`,
+    '&#[xX]0{0,6}[0-9a-fA-F]{1,6};|&#[0-9]{1,7};|&(?:amp|lt|gt|quot|apos|AMP|LT|GT|QUOT);',
+    String.raw`\x1b\[[0-9;?]{0,32}[A-Za-z]`,
+    VARIANTS,
+    HIDDEN,
+  ].join('|'),
+  'g',
+)
+const MAY_ESCAPE = new RegExp(String.raw`[%\\&\x1b]|${VARIANTS}|${HIDDEN}`)
 const SHORT: Readonly<Record<string, string>> = {
   ...{ n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' },
   ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" },
@@ -83,18 +97,49 @@ function putBytes(
 }
 
 function meaning(written: string): string {
-  if (written.startsWith('\\')) {
-    const [, kind = '', rest = ''] = /^\\(.)\{?([0-9a-f]*)/i.exec(written) ?? []
-    if (/[ux]/i.test(kind) && rest !== '') return fromCode(Number.parseInt(rest, 16))
-    return SHORT[kind] ?? kind
-  }
+  if (written.startsWith('\\')) return backslashMeaning(written)
   if (written.startsWith('&#')) {
     const isHex = /^&#x/i.test(written)
     return fromCode(Number.parseInt(written.slice(isHex ? 3 : 2), isHex ? 16 : 10))
   }
   if (written.startsWith('&')) return SHORT[written.slice(1, -1).toLowerCase()] ?? written
-  const code = written.charCodeAt(0)
-  return code >= 0xff01 && code <= 0xff5e ? String.fromCharCode(code - 0xfee0) : ''
+  return IS_VARIANT.test(written) ? written.normalize('NFKC') : ''
+}
+
+const IS_VARIANT = new RegExp(`^(?:${VARIANTS})$`)
+/** A line break within a word, with the indentation and the backslash that programs put there. */
+const BREAK = /(?<=[\w.+/=-])\\?[ \t]{0,8}\r?\n[ \t]{0,32}(?=[\w.+/=-])/g
+
+/** The text without the line breaks within words, as terminals and mails break long ones; undefined: there are none. */
+export function joinedLines({ text, starts, ends }: Decoded): Decoded | undefined {
+  if (!text.includes('\n')) return undefined
+  const pieces: string[] = []
+  const from = new Uint32Array(text.length)
+  const to = new Uint32Array(text.length)
+  let length = 0
+  let at = 0
+  const put = (end: number) => {
+    pieces.push(text.slice(at, end))
+    for (; at < end; at += 1, length += 1) {
+      from[length] = starts?.[at] ?? at
+      to[length] = ends?.[at] ?? at + 1
+    }
+  }
+  BREAK.lastIndex = 0
+  for (let match = BREAK.exec(text); match; match = BREAK.exec(text)) {
+    put(match.index)
+    at += match[0].length
+  }
+  if (length === 0) return undefined
+  put(text.length)
+  return { text: pieces.join(''), starts: from.subarray(0, length), ends: to.subarray(0, length) }
+}
+
+function backslashMeaning(written: string): string {
+  const [, kind = '', rest = ''] = /^\\(.)\{?([0-9a-f]*)/i.exec(written) ?? []
+  if (/[uUx]/.test(kind) && rest !== '') return fromCode(Number.parseInt(rest, 16))
+  if (/[0-3]/.test(kind)) return fromCode(Number.parseInt(written.slice(1), 8))
+  return SHORT[kind] ?? kind
 }
 
 function fromCode(code: number): string {

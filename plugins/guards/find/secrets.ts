@@ -130,6 +130,11 @@ export function secretFinder(kinds: readonly string[] | undefined): Finder {
   }
 }
 
+/** Kinds that are found in a text whose line breaks were taken out: all but those that are known by the words around them. */
+export function kindsAcrossLines(kinds: readonly string[] | undefined): readonly string[] {
+  return (kinds ?? SECRET_KINDS).filter(kind => kind !== 'url_password' && kind !== 'private_key')
+}
+
 /** The shortest text that can hold a secret: a password in a URL. */
 const SHORTEST = 12
 

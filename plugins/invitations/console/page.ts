@@ -42,7 +42,12 @@ export class PbPageInvitations extends PbPage {
   })
 
   override crumbs(): readonly Crumb[] {
-    return [{ label: t('Invitations') }]
+    const thing = this.#thing()
+    if (!thing) return [{ label: t('Servers'), path: '/servers' }, { label: t('Invitations') }]
+    const path = `/${thing.kind}s/${encodeURIComponent(thing.ref)}`
+    const list =
+      thing.kind === 'group' ? { label: t('Groups'), path: '/groups' } : { label: t('Servers'), path: '/servers' }
+    return [list, { label: thing.name, path }, { label: t('Invitations') }]
   }
 
   override content(): unknown {
@@ -65,7 +70,7 @@ export class PbPageInvitations extends PbPage {
     }
     if (!thing) return nothing
     return html`<section class="card"><div class="ch"><h2>${t('Invite to {thing}', { thing: thingText(thing) })}</h2></div><form class="cb stack" @submit=${(event: SubmitEvent) => void this.#create(event)}>${this.error ? errorState(this.error) : nothing}
-      <div class="shareform"><div class="field"><label for="inv-uses">${t('For')}</label><select id="inv-uses" name="uses" class="in"><option value="1">${t('one person')}</option><option value=${MANY}>${t('up to {n} people', { n: MANY })}</option></select></div>
+      <div class="shareform"><div class="field"><label for="inv-uses">${t('Number of people')}</label><select id="inv-uses" name="uses" class="in"><option value="1">${t('one person')}</option><option value=${MANY}>${t('up to {n} people', { n: MANY })}</option></select></div>
       <div class="field"><label for="inv-role">${t('They may')}</label><select id="inv-role" name="role" class="in">${ROLES.map(role => html`<option value=${role}>${roleText(role)}</option>`)}</select></div>
       <div class="field"><label for="inv-days">${t('Ends after')}</label><select id="inv-days" name="days" class="in">${DAYS.map(days => html`<option value=${days} ?selected=${days === 7}>${t('days: {n}', { n: days })}</option>`)}</select></div>
       <button class="btn pri" ?disabled=${this.busy || !live.reachable}>${icon('link')}${t('Make link')}</button></div>

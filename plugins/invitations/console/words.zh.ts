@@ -14,7 +14,7 @@ export const invitations: Readonly<Record<string, string>> = {
   'Send this link. It is shown this once.': '请发送此链接。它仅显示这一次。',
   'I have sent it': '我已发送',
   'Invite to {thing}': '邀请使用 {thing}',
-  For: '对象',
+  'Number of people': '人数',
   'one person': '一个人',
   'up to {n} people': '最多 {n} 人',
   'They may': '权限',
@@ -33,4 +33,15 @@ export const invitations: Readonly<Record<string, string>> = {
   'End the invitation?': '结束此邀请？',
   'Its link opens nothing any more. What was accepted stays shared.': '其链接将失效。已接受的内容仍保持共享。',
   'Invite by link': '通过链接邀请',
+  'Open {thing}': '打开{thing}',
+  'What is shared with me': '与我共享的内容',
+  'This link opens nothing': '此链接无法打开任何内容',
+  'A part of it is missing, the invitation was ended, or the account of the one who sent it is gone. Open the whole link as you got it, or ask for a new one.':
+    '链接不完整、邀请已被结束，或发送者的账户已不存在。请打开收到的完整链接，或索取新的链接。',
+  'This invitation has ended': '此邀请已结束',
+  'Its time is over, or the one who sent it can no longer share what it is for. Ask that person for a new one.':
+    '已过有效期，或发送者已无法共享其内容。请向对方索取新的邀请。',
+  'This invitation was used already': '此邀请已被使用',
+  'You have accepted it before, or as many people as it is for have. If somebody forwarded it to you, ask the one who sent it for one of your own.':
+    '您此前已接受，或接受人数已满。如果链接是他人转发给您的，请向发送者索取您自己的邀请。',
 }

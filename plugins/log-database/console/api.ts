@@ -66,6 +66,16 @@ export async function searchLogs(query: LogQuery, options: SearchOptions = {}): 
   return { ...rest, records: items.map(({ fields, ...record }) => ({ ...record, ...fields }) as LogRecord) }
 }
 
+/** The name of the user who made the call of a record; undefined where it is not known any more. */
+export async function callerOf({ timestamp, userId }: LogRecord, signal: AbortSignal): Promise<string | undefined> {
+  const query = { from: timestamp, to: timestamp, limit: 100 }
+  const { items } = await api.get<{ readonly items: readonly { readonly user: { id: string; name: string } }[] }>(
+    '/api/monitoring/activity',
+    { query, signal },
+  )
+  return items.find(({ user }) => user.id === userId)?.user.name
+}
+
 /** Numbers of records over time. */
 export interface Timeline {
   readonly from: string

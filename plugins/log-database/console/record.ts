@@ -1,6 +1,6 @@
 import { html, nothing } from 'lit'
 import { formatClock, formatDateTime, formatMs, href, icon, PbElement, Resource, session, t } from 'patchbay/console'
-import { type LogRecord, searchLogs } from './api.ts'
+import { callerOf, type LogRecord, searchLogs } from './api.ts'
 import { QUERY_FIELDS, termText } from './query.ts'
 import { levelMark } from './words.ts'
 
@@ -45,6 +45,17 @@ export class PbLogRecord extends PbElement {
     read: async signal => (await searchLogs({ requestId: this.record.requestId }, { limit: 1, signal })).total,
   })
 
+  /** The caller's name, where another user called a server of the reader; records have ids alone. */
+  readonly #caller = new Resource<string | undefined>(this, {
+    key: () => (this.#isOthers ? recordKey(this.record) : undefined),
+    read: signal => callerOf(this.record, signal),
+  })
+
+  get #isOthers(): boolean {
+    const { userId, tool } = this.record
+    return tool !== undefined && userId !== undefined && userId !== session.user?.id
+  }
+
   override render(): unknown {
     const { record } = this
     const step = (by: -1 | 1) => () => this.#emit('pb-step', by)
@@ -83,9 +94,10 @@ export class PbLogRecord extends PbElement {
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     const canFilter = (QUERY_FIELDS as readonly string[]).includes(name) && text !== ''
     const label = { field: name, value: text }
-    const isOwn = name === 'userId' && value === session.user?.id
+    const caller = this.#isOthers ? this.#caller.data : session.user?.name
+    const isKnown = name === 'userId' && caller !== undefined && (this.#isOthers || value === session.user?.id)
     const shown = name === 'duration' && typeof value === 'number' ? formatMs(value) : text
-    return html`<dt>${name === 'userId' ? t('user') : name}</dt><dd class="row"><span class="mono cut" title=${text}>${isOwn ? session.user?.name : shown}</span>${
+    return html`<dt>${name === 'userId' ? t('user') : name}</dt><dd class="row"><span class="mono cut" title=${text}>${isKnown ? caller : shown}</span>${
       canFilter
         ? html`<span class="push row fbtns"><button type="button" class="btn ghost sm ico" aria-label=${t('Filter for {field} {value}', label)}
             title=${t('Filter for')} @click=${() => this.#emit('pb-term', termText(name, text))}>${icon('circle-plus')}</button>

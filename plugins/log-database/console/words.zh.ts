@@ -20,7 +20,7 @@ export const logs: Readonly<Record<string, string>> = {
   'Tool failed': '工具出错',
   'Server failed': '服务器出错',
   'Timed out': '超时',
-  'Refused by the hub': '被中枢拒绝',
+  'Refused by the hub': '被 Hub 拒绝',
   'Blocked by a plugin': '被插件拦截',
   Cancelled: '已取消',
   'Filters and columns': '筛选与列',

@@ -85,13 +85,13 @@ export class PbTemplate extends PbElement {
       template.verified
         ? html`<span class="vf">${icon('badge-check', { class: 's14' })}${t('verified')}</span>`
         : nothing
-    }</span></div><div class="mdg"><div class="stack"><section class="card pad stack prose"><h2 class="sech">${t('What it does')}</h2><p>${localized(template.description)}</p>${this.#tools(template)}</section>
+    }</span></div><div class="mdg"><div class="stack"><section class="card pad stack prose"><h2 class="sech">${t('About')}</h2><p>${localized(template.description)}</p>${this.#tools(template)}</section>
       ${usable ? this.#form(template) : html`<div class="callout warn">${icon('triangle-alert')}<p>${t('It cannot run here: {reason}', { reason: template.variants[0]?.why ?? t('there is no way to run it that this hub knows') })}</p></div>`}</div>${this.#facts(template)}</div>`
   }
 
   #tools({ tools }: Template): unknown {
     if (!tools || tools.length === 0) return nothing
-    return html`<h3 class="sech">${t('Tools')}</h3><table><thead><tr><th scope="col">${t('Tool')}</th><th scope="col">${t('Does')}</th></tr></thead><tbody>${tools.map(
+    return html`<h3 class="sech">${t('Tools')}</h3><table><thead><tr><th scope="col">${t('Tool')}</th><th scope="col">${t('Description')}</th></tr></thead><tbody>${tools.map(
       ({ name, description }) => html`<tr><td class="mono">${name}</td><td class="q">${description ?? ''}</td></tr>`,
     )}</tbody></table>`
   }

@@ -28,14 +28,14 @@ export const connections: Readonly<Record<string, string>> = {
   'You are signed in': '您已登录',
   '“{name}” has your sign-in. You can close this window and go on in your app.':
     '“{name}”已取得您的登录。您可以关闭此窗口，回到您的应用继续。',
-  'You are not signed in': '您尚未登录',
+  'You are not signed in': '未能登录',
   'Nothing to finish': '没有要完成的登录',
   'This page ends a sign-in at a server, and was opened without one.':
     '此页面用于完成在服务器的登录，但打开时没有正在进行的登录。',
   'Signing you in': '正在登录',
   'Begin again': '重新开始',
   'Servers that want to know who calls. Each sign-in is yours alone, and the hub renews it by itself.':
-    '这些服务器需要知道调用者是谁。每项登录只属于您自己，并由中枢自动续期。',
+    '这些服务器需要知道调用者是谁。每项登录只属于您自己，并由 Hub 自动续期。',
   'for everybody': '供所有人使用',
   'Your values for “{name}”': '您在“{name}”的值',
   'You have entered your values. Enter them again to change them.': '您已填写您的值。如需更改，请重新填写。',
@@ -59,7 +59,7 @@ export const connections: Readonly<Record<string, string>> = {
   'Sign out at {name}?': '退出 {name}？',
   'You are signed out at {name}': '您已退出 {name}',
   'signed in': '已登录',
-  'the hub is refused as a client': '中枢作为客户端被拒绝',
+  'the hub is refused as a client': 'Hub 作为客户端被拒绝',
   'has ended': '已结束',
   '“{name}” wants you to sign in.': '“{name}”要求您登录。',
   'No sign-ins': '没有登录',

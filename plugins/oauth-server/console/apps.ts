@@ -59,7 +59,7 @@ class PbPageApps extends PbPage {
         cell: ({ scopes }) => (scopes.includes('mcp:tools') ? t('call tools') : t('read only')),
       },
       {
-        ...{ id: 'since', head: t('Connected'), label: t('Connected') },
+        ...{ id: 'since', head: t('Connected since'), label: t('Connected since') },
         cell: ({ createdAt }) => html`<pb-time .at=${createdAt}></pb-time>`,
       },
       {

@@ -44,7 +44,7 @@ class PbPageClients extends PbPage {
   #shown({ id, secret }: { readonly id: string; readonly secret: string | undefined }) {
     return html`<section class="card"><div class="ch"><h2>${t('The app is listed')}</h2></div><div class="cb stack" role="status"><p>${t('Enter this in the app. A secret is shown once.')}</p>
       <p class="row wrap"><span>${t('Client ID')}</span><code>${id}</code><pb-copy .text=${id}></pb-copy></p>
-      ${secret === undefined ? nothing : html`<p class="row wrap"><span>${t('Secret')}</span><code class="keytext">${secret}</code><pb-copy .text=${secret}></pb-copy></p>`}</div></section>`
+      ${secret === undefined ? nothing : html`<p class="row wrap"><span>${t('Client secret')}</span><code class="keytext">${secret}</code><pb-copy .text=${secret}></pb-copy></p>`}</div></section>`
   }
 
   #table(items: readonly OAuthClient[]) {
@@ -74,7 +74,7 @@ class PbPageClients extends PbPage {
     return html`<section class="card"><div class="ch"><h2>${t('List an app')}</h2></div><form class="cb stack" @submit=${this.#list}>
       <div class="field"><label class="lbl" for="cn">${t('Name')}</label><input id="cn" name="name" class="in" maxlength="60" required></div>
       <div class="field"><label class="lbl" for="cr">${t('Addresses for the answer, one a line')}</label><textarea id="cr" name="uris" class="in mono" rows="3" required placeholder="https://chatgpt.com/connector/oauth/…"></textarea></div>
-      <div class="field"><label class="lbl" for="cm">${t('Secret')}</label><select id="cm" name="method" class="in"><option value="none">${t('none')}</option><option value="client_secret_post">${t('sent in the body')}</option><option value="client_secret_basic">${t('sent in a header')}</option></select></div>
+      <div class="field"><label class="lbl" for="cm">${t('Client secret')}</label><select id="cm" name="method" class="in"><option value="none">${t('none')}</option><option value="client_secret_post">${t('sent in the body')}</option><option value="client_secret_basic">${t('sent in a header')}</option></select></div>
       ${this.failure ? errorState(this.failure) : nothing}<div class="row end"><button class="btn pri" ?disabled=${!live.reachable}>${icon('plus')}${t('List the app')}</button></div></form></section>`
   }
 

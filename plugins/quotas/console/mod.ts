@@ -8,7 +8,7 @@ export const usage: MakePart = ({ t }) => ({
       id: 'usage',
       paths: ['/usage'],
       title: () => t('Usage'),
-      icon: 'gauge',
+      icon: 'chart-column',
       rail: 'own',
       element: 'pb-page-usage',
       load: () => import('./page.ts'),

@@ -9,7 +9,7 @@ export const usage: Readonly<Record<string, string>> = {
   Sums: '汇总',
   'No quotas': '没有配额',
   'Nothing limits your calls but the limits of the hub. Owners set quotas for servers and groups, administrators for users.':
-    '除中枢的限制外，您的调用不受其他限制。所有者为服务器和分组设置配额，管理员为用户设置配额。',
+    '除 Hub 的限制外，您的调用不受其他限制。所有者为服务器和分组设置配额，管理员为用户设置配额。',
   Quotas: '配额',
   'No calls in the last seven days': '最近七天没有调用',
   'Calls of tools are counted by day, key, server and tool.': '工具调用按天、密钥、服务器和工具计数。',
@@ -18,7 +18,7 @@ export const usage: Readonly<Record<string, string>> = {
   'Tokens of results': '结果的 token',
   'console and REST': '控制台与 REST',
   others: '其他',
-  'the hub': '中枢',
+  'the hub': 'Hub',
   'your account': '您的账号',
   'access key {id}': '访问密钥 {id}',
   'client {id}': '客户端 {id}',

@@ -46,7 +46,7 @@ export class PbProof extends PbElement {
       event.preventDefault()
       const password = String(new FormData(event.target as HTMLFormElement).get('password'))
       void this.#send(async () => ({ password }))
-    }}><p class="s q">${t('How you sign in changes only within ten minutes after you proved who you are.')}</p>
+    }}><p class="s q">${t('This changes only within ten minutes after you proved who you are.')}</p>
       <input class="vh" tabindex="-1" aria-hidden="true" autocomplete="username" .value=${session.user?.name ?? ''} readonly>
       <div class="field"><label class="lbl" for="proof">${t('Password')}</label><input id="proof" name="password" class="in" type="password" autocomplete="current-password" required autofocus></div>
       <p class="hint">${t('Without a password: sign out, and sign in again.')}</p>

@@ -8,15 +8,14 @@ export const factors: Readonly<Record<string, string>> = {
   'Use a recovery code': '使用恢复码',
   'One of the ten that you have stored. It counts once.': '您保存的十个恢复码之一，只能使用一次。',
   'Open your authenticator app, and enter the six digits that it shows for this hub.':
-    '打开身份验证器应用，输入它为此中枢显示的六位数字。',
+    '打开身份验证器应用，输入它为此 Hub 显示的六位数字。',
   Checking: '正在验证',
   'Go on': '继续',
   'Set a second factor': '设置第二验证方式',
-  'Users of this hub sign in with a second factor. Set one to go on.': '此中枢要求使用第二验证方式登录，请先设置。',
+  'Users of this hub sign in with a second factor. Set one to go on.': '此 Hub 要求使用第二验证方式登录，请先设置。',
   'Is it still you?': '请确认是您本人',
   'Without a password: sign out, and sign in again.': '如果没有密码：请退出后重新登录。',
-  'How you sign in changes only within ten minutes after you proved who you are.':
-    '只有在验证身份后的十分钟内才能更改登录方式。',
+  'This changes only within ten minutes after you proved who you are.': '只有在验证身份后的十分钟内才能进行此更改。',
   'Second factor': '第二验证方式',
   'Set an authenticator app': '设置身份验证器应用',
   'A passkey, or a code of an app on your phone, besides the password. Whoever learns your password cannot sign in without it.':
@@ -58,13 +57,13 @@ export const factors: Readonly<Record<string, string>> = {
   'Use a passkey': '使用通行密钥',
   'Set a passkey': '设置通行密钥',
   'The passkey is set': '通行密钥已设置',
-  'Unlock the passkey that you have set for this hub.': '请解锁您为此中枢设置的通行密钥。',
+  'Unlock the passkey that you have set for this hub.': '请解锁您为此 Hub 设置的通行密钥。',
   'Passkeys work at the name of the hub with https, not at this address.':
-    '通行密钥只能在中枢的 https 主机名下使用，不能在此地址使用。',
+    '通行密钥只能在 Hub 的 https 主机名下使用，不能在此地址使用。',
   'Browsers keep passkeys for a host name with https, or for localhost, and not for the address of this page. An authenticator app works everywhere.':
     '浏览器只为使用 https 的主机名或 localhost 保存通行密钥，不适用于此页面的地址。身份验证器应用在任何地址都可用。',
   'With a passkey you sign in by fingerprint, face or PIN of your device, without the password.':
     '使用通行密钥，可用设备的指纹、面容或 PIN 登录，无需密码。',
-  'This device has a passkey for the hub already.': '此设备已有该中枢的通行密钥。',
+  'This device has a passkey for the hub already.': '此设备已有该 Hub 的通行密钥。',
   'The browser has given no passkey. Try again.': '浏览器未提供通行密钥，请重试。',
 }

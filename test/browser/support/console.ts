@@ -46,7 +46,7 @@ export const VIEWS: readonly (readonly [string, View])[] = extent(
 const AXE = readFileSync(join(import.meta.dir, '../../../node_modules/axe-core/axe.min.js'), 'utf8')
 /** Lines that Chromium logs for an answer with an error status; such answers are part of journeys. */
 const REFUSED =
-  /^Failed to load resource: the server responded with a status of (?:400|401|403|404|409|412|413|422|429|502|503|504) /
+  /^Failed to load resource: the server responded with a status of (?:400|401|403|404|409|410|412|413|422|429|502|503|504) /
 /** The same while the hub is away. */
 const AWAY =
   /net::ERR_(?:CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|NETWORK_CHANGED)/

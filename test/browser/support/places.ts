@@ -39,6 +39,7 @@ export const PLACES: readonly Place[] = [
   { path: '/groups?view=bay&bay=strips', sign: 'pb-patch-bay .strip' },
   { path: '/groups?view=bay&bay=table', sign: '.tw table.cards' },
   { path: '/groups/admin~team', sign: '.wrapx' },
+  { path: '/groups/admin~team?tab=tools', sign: 'pb-group-tools pb-try-tool', only: 'axe' },
   { path: '/groups/admin~team?connect=cursor', sign: 'pb-connect .connect-text', only: 'axe' },
   { path: '/market', sign: '.mcard', only: 'axe' },
   { path: '/market?drawer=sources', sign: 'wa-drawer .list li' },

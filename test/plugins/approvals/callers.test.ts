@@ -295,11 +295,8 @@ describe('a client that cannot be asked', () => {
   })
 })
 
-test('a restart is a no for all that waits, and for a yes that no call has used', async () => {
+test('a stop of the hub is a no for all that waits, which the record says', async () => {
   await rules({ who: 'owner', timeout: '60s' })
-  const same = { amount: ++amount }
-  expect((await overRest(same)).json.code).toBe('approval_pending')
-  await decide('approve')
   const other = { amount: ++amount }
   expect((await overRest(other)).json.code).toBe('approval_pending')
   const { id } = await waiting()
@@ -312,10 +309,11 @@ test('a restart is a no for all that waits, and for a yes that no call has used'
   expect(await pending()).toEqual([])
   const late = await admin.request('POST', `/api/approvals/${id}`, { decision: 'approve' })
   expect([late.status, late.json.code]).toEqual([409, 'approval_decided'])
-  expect((await admin.ok('GET', `/api/approvals/${id}`)).state).toBe('expired')
+  const ended = await admin.ok('GET', `/api/approvals/${id}`)
+  expect([ended.state, ended.reason, ended.arguments]).toEqual(['expired', 'restart', undefined])
   const retried = await again(await modern(), one, { action: 'accept' }, URL_ONLY)
   expect(retried.error?.data?.code).toBe('request_state_invalid')
-  expect((await overRest(same)).json.code).toBe('approval_pending')
+  expect((await overRest(other)).json.code).toBe('approval_pending')
   expect(await paid()).toBe(0)
 })
 

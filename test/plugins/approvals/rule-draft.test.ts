@@ -15,6 +15,8 @@ describe('ruleOf()', () => {
         ...{ [then]: 'ask' as const, who: 'caller', timeout: '90s', remember: '1h' },
         by: ['elicitation', 'console'] as const,
       },
+      { [then]: 'ask' as const, who: 'team:ops', by: ['console', 'chat'] as const, timeout: '10m' },
+      { [then]: 'ask' as const, who: 'caller', by: ['elicitation', 'chat'] as const, timeout: '10m' },
     ] as const
     for (const rule of rules) expect(ruleOf(draftOf(rule as never), rule as never)).toEqual(rule as never)
   })

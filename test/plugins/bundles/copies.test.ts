@@ -4,24 +4,25 @@ import type { Buffer } from 'node:buffer'
 import { existsSync, readdirSync, readFileSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { WorkFolders } from '../../../core/connections/sandbox/work-folders.ts'
+import { ProgramFolders } from '../../../core/connections/sandbox/program-folders.ts'
 import { ProgramCopies } from '../../../core/connections/spawn/program-copies.ts'
 import { readArchive } from '../../../plugins/bundles/archive.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
 import { zipOf } from '../../support/zip.ts'
 
+const FOLDER = 'bundles'
 const PROGRAM = 'b'.repeat(64)
 const FILES = { 'manifest.json': '{}', 'server/index.js': 'console.log("whole")', 'server/lib/a.js': 'a'.repeat(5_000) }
 
 let root: string
-let folders: WorkFolders
+let folders: ProgramFolders
 let zip: Buffer
 /** Number of times that a bundle was read to be unpacked. */
 let reads: number
 
 beforeEach(async () => {
   root = await makeTemp('copies')
-  folders = new WorkFolders(join(root, 'bundles'))
+  folders = new ProgramFolders(root)
   zip = zipOf(Object.entries(FILES).map(([name, content]) => ({ name, content })))
   reads = 0
 })
@@ -32,6 +33,7 @@ function unpacker(used: readonly string[] = ['ada', 'bob']): ProgramCopies {
   return new ProgramCopies({
     sandbox: { programs: folders },
     programs: {
+      folders: () => [FOLDER],
       source: () => ({
         refusal: async () => undefined,
         async unpack(_owner, _program, write) {
@@ -40,16 +42,16 @@ function unpacker(used: readonly string[] = ['ada', 'bob']): ProgramCopies {
         },
       }),
     },
-    used: () => used.map(ownerId => ({ ownerId, serverId: PROGRAM })),
+    used: () => used.map(ownerId => ({ ownerId, serverId: PROGRAM, folder: FOLDER })),
     log: { warn: text => expect.unreachable(text) },
   })
 }
 
 const order = (ownerId: string, ownerNumber = 1) => ({
   confinement: { ownerId, ownerNumber },
-  program: { plugin: 'store', field: 'program', id: PROGRAM },
+  program: { plugin: 'store', field: 'program', id: PROGRAM, folder: FOLDER },
 })
-const folderOf = (ownerId: string): string => folders.path({ ownerId, serverId: PROGRAM })
+const folderOf = (ownerId: string): string => folders.path({ ownerId, serverId: PROGRAM, folder: FOLDER })
 const nothingMore = async (): Promise<void> => undefined
 
 function expectWhole(ownerId: string): void {

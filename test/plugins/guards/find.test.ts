@@ -50,6 +50,85 @@ const WRAPPINGS: Readonly<Record<string, (secret: string) => unknown>> = {
   'an unknown member': secret => ({ content: [], type: secret, [secret]: 1 }),
 }
 
+const text = (value: string) => ({ content: [{ type: 'text', text: value }] })
+const bare = (value: string) => value.replace(/[\n\r]/g, '')
+const encoded = (value: unknown, charset: BufferEncoding) =>
+  Buffer.from((value as ReturnType<typeof text>).content[0]?.text ?? '', 'base64').toString(charset)
+const blocksOf = (value: unknown) =>
+  [...JSON.stringify(value).matchAll(/"text":"((?:[^"\\]|\\.)*)"/g)].map(([, part]) => JSON.parse(`"${part}"`)).join('')
+const CHINESE = '这是一个很长的说明，里面有密钥：'.repeat(9)
+
+/** Wrappings that readers undo in ways of their own: the wrapping, and the reader. */
+const WAYS: Readonly<Record<string, readonly [(secret: string) => unknown, (value: unknown) => string]>> = {
+  'lines of a terminal': [
+    secret => text(`the key ${secret.slice(0, 30)}\r\n    ${secret.slice(30)} is it`),
+    value => blocksOf(value).replace(/\r?\n */g, ''),
+  ],
+  'lines that end in a backslash': [
+    secret => text(`--token ${secret.slice(0, 30)}\\\n${secret.slice(30)}`),
+    value => blocksOf(value).replace(/\\\n/g, ''),
+  ],
+  'colours of a terminal': [
+    secret => text(`${secret.slice(0, 12)}\u001b[1;31m${secret.slice(12)}\u001b[0m`),
+    value => Bun.stripANSI(blocksOf(value)),
+  ],
+  'escapes of Markdown': [
+    secret => text(`**${secret.replace(/[_-]/g, '\\$&')}**`),
+    value => blocksOf(value).replace(/\\([_-])/g, '$1'),
+  ],
+  'escapes of Python': [
+    secret => text([...secret].map(c => `\\U000000${c.charCodeAt(0).toString(16).padStart(2, '0')}`).join('')),
+    value => blocksOf(value).replace(/\\U([0-9a-f]{8})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))),
+  ],
+  'octal escapes': [
+    secret => text([...secret].map(c => `\\${c.charCodeAt(0).toString(8).padStart(3, '0')}`).join('')),
+    value => blocksOf(value).replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))),
+  ],
+  'variation selectors': [secret => text([...secret].join('\ufe0f')), value => blocksOf(value).replace(/\ufe0f/g, '')],
+  'tag characters': [
+    secret => text([...secret].join('\u{e0041}')),
+    value => blocksOf(value).replace(/\u{e0041}/gu, ''),
+  ],
+  'bidi marks': [secret => text([...secret].join('\u2068')), value => blocksOf(value).replace(/\u2068/g, '')],
+  'letters of mathematics': [
+    secret => text(secret.replace(/[a-z]/g, letter => String.fromCodePoint(0x1_d4_1a + letter.charCodeAt(0) - 97))),
+    value => blocksOf(value).normalize('NFKC'),
+  ],
+  'base 64 in lines': [
+    secret =>
+      text(
+        Buffer.from(`${'before '.repeat(7)}${secret} behind`)
+          .toString('base64')
+          .replace(/.{64}/g, '$&\r\n'),
+      ),
+    value => encoded(value, 'utf8'),
+  ],
+  'base 64 of Chinese': [
+    secret => text(Buffer.from(`${CHINESE}${secret}`).toString('base64')),
+    value => encoded(value, 'utf8'),
+  ],
+  'base 64 of UTF-16': [
+    secret => text(Buffer.from(`secret: ${secret}`, 'utf16le').toString('base64')),
+    value => encoded(value, 'utf16le'),
+  ],
+  'the text of two messages': [
+    secret => ({
+      messages: [secret.slice(0, 14), secret.slice(14)].map(part => ({
+        ...{ role: 'user', content: { type: 'text', text: part } },
+      })),
+    }),
+    blocksOf,
+  ],
+  'two embedded resources': [
+    secret => ({
+      content: [secret.slice(0, 14), secret.slice(14)].map(part => ({
+        ...{ type: 'resource', resource: { uri: 'file:///a', text: part } },
+      })),
+    }),
+    blocksOf,
+  ],
+}
+
 /** Everything in a value that a reader could make of it. */
 function readable(value: unknown): string {
   const text = JSON.stringify(value)
@@ -74,6 +153,35 @@ describe('secrets', () => {
         }
       expect(passed).toBe(0)
     })
+
+  test.each(Object.entries(WAYS))('none of 50 in %s passes', (_, [wrap, read]) => {
+    const passed: string[] = []
+    for (let round = 0; round < 5; round += 1)
+      for (const [kind, make] of FORMS) {
+        const secret = make()
+        const part = bare(secret).slice(6, -6)
+        expect(bare(read(wrap(secret)))).toContain(part)
+        if (bare(read(masked(wrap(secret)))).includes(part)) passed.push(kind)
+      }
+    expect(passed).toEqual([])
+  })
+
+  test('what was in base 64 is so again, with the same lines, and can be read', () => {
+    const secret = `ghp_${random(36)}`
+    const lines = Buffer.from(`${'before '.repeat(9)}${secret} ${'behind '.repeat(9)}`)
+      .toString('base64')
+      .replace(/.{76}/g, '$&\n')
+    const after = blocksOf(masked(text(lines)))
+    expect(
+      after
+        .split('\n')
+        .slice(0, -1)
+        .every(({ length }) => length === 76),
+    ).toBe(true)
+    expect(Buffer.from(after, 'base64').toString()).toBe(
+      `${'before '.repeat(9)}[masked:github_token] ${'behind '.repeat(9)}`,
+    )
+  })
 
   test('each is named by its kind', () => {
     for (const [kind, make] of FORMS) {
@@ -105,9 +213,9 @@ test('personal data is found by its check digits, also as numbers, whose type st
   expect(text('DE89 3704 0044 0532 0130 01')).toBe('DE89 3704 0044 0532 0130 01')
   expect(text('id 11010519491231002X and 110105194912310021')).toBe('id [masked:chinese_id] and 110105194912310021')
   const numbers =
-    '{"structuredContent":{"card":4111111111111111,"id":110101199003074514,"n":1.50,"big":12345678901234567890}}'
+    '{"structuredContent":{"card":4111111111111111,"as":[4111111111111111.0,-4.111111111111111e15],"id":110101199003074514,"n":1.50,"big":12345678901234567890}}'
   const { changed = '' } = check(numbers, [compile({ id: 'r', match: { personal: true }, then: 'mask' })])
-  expect(changed).toBe('{"structuredContent":{"card":0,"id":0,"n":1.50,"big":12345678901234567890}}')
+  expect(changed).toBe('{"structuredContent":{"card":0,"as":[0,0],"id":0,"n":1.50,"big":12345678901234567890}}')
 })
 
 test('patterns are literals with wildcards, within one line', () => {

@@ -88,7 +88,7 @@ describe('switched off in a running hub', () => {
     expect(await sinks()).not.toContain('database')
     expect((await admin.request('GET', '/metrics')).text).toContain('patchbay_history_bytes{kind="records"} 0')
     const { why, now } = await admin.ok('POST', '/api/monitoring/rule-preview', PREVIEW)
-    expect([why, now]).toEqual(['This hub stores no history', []])
+    expect([why, now]).toEqual(['This hub stores no log records', []])
   })
 
   test('no thread runs, and no file is touched', async () => {

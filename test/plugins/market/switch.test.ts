@@ -88,17 +88,27 @@ describe('switched off in a running hub', () => {
 })
 
 test('switched off by the settings file it does not start, leaves its folder alone, and can be switched on', async () => {
-  const off = { plugins: [{ use: 'market', enabled: false }], mcpServers: {} }
+  const systemConfig = { marketUsers: 'admin', marketSourcesOff: ['official'] }
+  const off = { plugins: [{ use: 'market', enabled: false }], systemConfig, mcpServers: {} }
   const other = await startHub({ settings: off })
   try {
     const somebody = await other.setup()
     expect(await statuses(somebody)).toEqual(absent)
     expect(existsSync(join(other.folder, 'data/plugins/market'))).toBe(false)
+    // Its settings are read and kept meanwhile.
+    await somebody.ok('PATCH', '/api/admin/settings', { marketOffline: true })
+    const kept = { ...systemConfig, marketOffline: true }
+    expect(await somebody.ok('GET', '/api/admin/settings')).toMatchObject(kept)
+    const sources = await somebody.ok('GET', '/api/admin/settings/sources')
+    expect(sources.marketUsers).toMatchObject({ source: 'file', variable: 'MARKET_USERS', locked: true })
+    expect(sources.marketOffline).toMatchObject({ restart: false, pending: false })
     // A hub of an earlier version kept its lists there.
     await mkdir(join(other.folder, 'data/market'), { recursive: true })
     await writeFile(join(other.folder, 'data/market/mine.jsonl'), '{}\n')
     await somebody.ok('PATCH', '/api/admin/plugins/market', { enabled: true })
     expect((await somebody.ok('GET', '/api/market/templates?limit=1')).items).toHaveLength(1)
+    expect((await (await other.user('bob')).request('GET', '/api/market/templates')).json.code).toBe('admin_only')
+    expect(await somebody.ok('GET', '/api/admin/settings')).toMatchObject(kept)
     expect(existsSync(join(other.folder, 'data/plugins/market/mine.jsonl'))).toBe(true)
     expect(existsSync(join(other.folder, 'data/market'))).toBe(false)
   } finally {

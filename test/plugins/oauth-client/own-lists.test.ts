@@ -105,6 +105,18 @@ test('the owner’s page and clients show the owner’s, also while others have 
   expect(refused.status).toBe(404)
 })
 
+test('a colleague with the role `see` has its own lists too, and one who edits those of the owner', async () => {
+  const rose = await hub.user('rose')
+  for (const role of ['use', 'see', 'change']) {
+    await ada.ok('PUT', '/api/servers/notes/shares/user:rose', { role })
+    const [tools, prompts] = role === 'change' ? [['whoami', 'ada_only'], ['greet']] : [[], []]
+    expect([role, await restNames(rose), await restNames(rose, 'prompts')]).toEqual([role, tools, prompts])
+  }
+  await ada.ok('PUT', '/api/servers/notes/shares/user:bob', { role: 'see' })
+  expect(await restNames(bob)).toEqual(['whoami', 'bob_only'])
+  await ada.ok('PUT', '/api/servers/notes/shares', { shares: [] })
+})
+
 test('a caller to whom the server shows nothing has empty lists', async () => {
   await signIn(eve, 'eve-there')
   const client = await eve.mcp('/mcp/@ada/notes')

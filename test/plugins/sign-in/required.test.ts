@@ -2,9 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createTokens } from '../../../core/auth/tokens.ts'
-import { readHubKeys } from '../../../core/secrets/key-file.ts'
 import { Client, type Hub, PASSWORD, ROOT, send, startHub } from '../../support/hub.ts'
+import { oldSession } from '../../support/old-session.ts'
 import { App, type Guarded, PROXY, secondStep, sendAnew, setApp, ticketOf } from './app.ts'
 import { Authenticator } from './authenticator.ts'
 
@@ -32,14 +31,7 @@ async function refused(person: Client, method: string, path: string, body?: unkn
   return [status, json.code]
 }
 
-/** The same user with a token of a sign-in that began 11 minutes ago, signed as the hub does. */
-async function later({ url, name, token }: Client): Promise<Client> {
-  const { jwtSecret, instanceId } = await readHubKeys(hub.dataDir)
-  const claims = JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString())
-  const tokens = createTokens({ secret: jwtSecret, instanceId, now: () => Date.now() - 11 * 60_000 })
-  const made = await tokens.issue({ id: claims.sub, role: claims.role, tokenEpoch: claims.epoch })
-  return new Client(url, name, made.token)
-}
+const later = (person: Client) => oldSession(hub, person)
 
 test('after ten minutes factors and the password of their user change only with a new proof', async () => {
   const old = await later(ada.person)

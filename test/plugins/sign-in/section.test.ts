@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { readSettings } from '../../../core/config/shape/settings.ts'
 import type { JsonObject } from '../../../core/contract/mod.ts'
 import { fileEntries } from '../../../core/hub/bundled.ts'
-import { FILE_SECTIONS } from '../../../core/hub/file-sections.ts'
+import { FILE_ADDITIONS } from '../../../core/hub/file-additions.ts'
 import { type Client, type Hub, startHub } from '../../support/hub.ts'
 
 const SECTIONS = {
@@ -30,7 +30,7 @@ afterAll(async () => {
 }, 60_000)
 
 const entriesOf = (document: JsonObject) =>
-  fileEntries({ document, state: readSettings(document, FILE_SECTIONS), path: '/x/mcp_settings.json' })
+  fileEntries({ document, state: readSettings(document, FILE_ADDITIONS), path: '/x/mcp_settings.json' })
 
 test('each plugin has the members that are its own, and the file keeps them', async () => {
   const { items } = await admin.ok('GET', '/api/admin/plugins')
@@ -45,7 +45,7 @@ test('each plugin has the members that are its own, and the file keeps them', as
 })
 
 test('a section is known, and one that is no object or repeats the block ends the start', () => {
-  expect(readSettings({ ...SECTIONS }, FILE_SECTIONS).warnings).toEqual([])
+  expect(readSettings({ ...SECTIONS }, FILE_ADDITIONS).warnings).toEqual([])
   expect(() => entriesOf({ auth: [] })).toThrow('"auth" is not an object')
   const twice = { auth: { passwords: 'off' }, plugins: [{ use: 'sign-in', config: { passwords: 'on' } }] }
   expect(() => entriesOf(twice)).toThrow(

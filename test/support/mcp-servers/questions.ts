@@ -46,12 +46,13 @@ function build(key: unknown = process.env.KEY): McpServer {
     return text(await ask(kind, mark).catch((error: unknown) => ({ refused: String(error) })))
   })
   mcp.registerTool('later', { inputSchema: question }, ({ kind, mark }) => {
+    // By then the answer has passed the hub on a busy machine too, and no call is in flight.
     setTimeout(() => {
       ask(kind, mark).then(
         answer => answers.push(answer),
         (error: unknown) => answers.push({ refused: String(error) }),
       )
-    }, 20)
+    }, 300)
     return text('soon')
   })
   mcp.registerTool('answers', {}, () => text(answers))

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { codeOfDetail, faultOf, faultText } from '../../../core/alerts/delivery-fault.ts'
+import { codeOfDetail, faultOf, faultText } from '../../../core/alerts/delivery/delivery-fault.ts'
 import { HubError } from '../../../core/contract/errors.ts'
 
 test('a fault has a stable code, with which its kept text begins', () => {

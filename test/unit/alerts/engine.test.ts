@@ -30,7 +30,7 @@ const RULE = { name: 'down', condition: 'server_status == offline', severity: 'c
 const NOTHING: HubNow = {
   ...{ version: '1', uptimeSeconds: 0, servers: [], tools: 0, sessions: 0, streams: 0, callsInFlight: 0 },
   ...{ eventLoopLagSeconds: 0, custom: [], alerts: { warning: 0, critical: 0 }, sinks: [], children: [] },
-  ...{ spans: { sent: 0, failed: 0, dropped: 0 }, storedBytes: {}, recordsBehind: 0, owners: new Map() },
+  ...{ spans: { sent: 0, failed: 0, dropped: 0 }, ofPlugins: [], owners: new Map() },
 }
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 

@@ -1,13 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import { readJsonc } from '../../../core/config/jsonc.ts'
+import { NO_ADDITIONS } from '../../../core/config/shape/additions.ts'
 import { DuplicateEntry, type FileEntries, readSettings } from '../../../core/config/shape/settings.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
+import { ENTRY_FIELDS } from '../../../core/hub/bundled-fields.ts'
 import type { FileState } from '../../../core/registry/api.ts'
 import { REMOTE_CONFIG_SCHEMA } from '../../../core/transport-kit/remote.ts'
 import { openapiTransport } from '../../../plugins/transport-openapi/plugin.ts'
 import { stdioTransport } from '../../../plugins/transport-stdio/plugin.ts'
 
-const read = (text: string) => readSettings(readJsonc(text).value as JsonObject)
+const additions = { ...NO_ADDITIONS, fields: ENTRY_FIELDS }
+const read = (text: string) => readSettings(readJsonc(text).value as JsonObject, additions)
 /** The registry's mirror takes what this reads. */
 const mirrored = (entries: FileEntries): FileState => entries
 

@@ -11,9 +11,15 @@ afterEach(async () => {
 })
 
 async function online(...args: Parameters<typeof startRig>): Promise<Rig> {
-  rig = await startRig(...args)
-  for (const { id } of args[0]) expect((await rig.connections.settled(id, 60_000)).state).toBe('online')
+  rig = await onlineRig(...args)
   return rig
+}
+
+/** As {@link online}, for a test that ends it by itself. */
+async function onlineRig(...args: Parameters<typeof startRig>): Promise<Rig> {
+  const started = await startRig(...args)
+  for (const { id } of args[0]) expect((await started.connections.settled(id, 60_000)).state).toBe('online')
+  return started
 }
 
 test('a stdio server comes online with handshake, catalogue and process', async () => {
@@ -88,43 +94,6 @@ test('cancel() tells the upstream and drops the late answer', async () => {
   expect(await slow.reply).toEqual({ kind: 'cancelled' })
 })
 
-test('a call that runs out of time fails with upstream_timeout, is cancelled upstream, and the session continues', async () => {
-  const limitMs = atLeast(500)
-  const { call } = await online([fixture('a', 'plain', { timeoutMs: limitMs, secrets: [] })])
-  const began = performance.now()
-  expect(await call('a', 'never')).toMatchObject({ kind: 'failed', code: 'upstream_timeout' })
-  const tookMs = performance.now() - began
-  expect(tookMs).toBeGreaterThanOrEqual(limitMs - 1)
-  expect(tookMs).toBeLessThan(limitMs + atMost(100))
-  expect(JSON.parse(textOf(await call('a', 'report'))).cancelled).toHaveLength(1)
-})
-
-test('progress restarts the clock up to maxTimeout, and only rising values count', async () => {
-  const { connections } = await online([fixture('a', 'plain', { timeoutMs: 2_000, maxTimeoutMs: 6_000 })])
-  const heard: JsonObject[] = []
-  const request = (values: number[]): Promise<unknown> =>
-    connections.request('a', {
-      method: 'tools/call',
-      params: { name: 'progress', arguments: { everyMs: 600, values } },
-      progress: params => heard.push(params),
-    }).reply
-  expect(await request([1, 1, 2, 0, 3])).toMatchObject({ kind: 'result' })
-  expect(heard).toEqual([{ progress: 1 }, { progress: 2 }, { progress: 3 }])
-  expect(await request([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])).toMatchObject({
-    kind: 'failed',
-    code: 'upstream_timeout',
-  })
-}, 120_000)
-
-test('a call without progress sends no token', async () => {
-  const { connections } = await online([serverRecord('a')])
-  const reply = await connections.request('a', {
-    method: 'tools/call',
-    params: { name: 'progress', arguments: { everyMs: 1, values: [1] } },
-  }).reply
-  expect(reply.kind).toBe('result')
-})
-
 test('a log message goes to the only call in flight, else to the log', async () => {
   const { connections, logs } = await online([serverRecord('a')])
   const heard: string[] = []
@@ -167,10 +136,49 @@ test('a per-session connection gets the client’s capabilities, and its request
   await until('the process of the session ends', () => connections.processes().length === 1)
 })
 
-test('waiting for the client stops the clock of the call', async () => {
-  const { connections } = await online([
-    fixture('a', 'plain', { session: 'per-session', timeoutMs: 1_500, secrets: [] }),
-  ])
+test('a call without progress sends no token', async () => {
+  const { connections } = await online([serverRecord('a')])
+  const reply = await connections.request('a', {
+    method: 'tools/call',
+    params: { name: 'progress', arguments: { everyMs: 1, values: [1] } },
+  }).reply
+  expect(reply.kind).toBe('result')
+})
+
+// The next three wait for seconds each.
+test.concurrent('a call that runs out of time fails with upstream_timeout, is cancelled upstream, and the session continues', async () => {
+  const limitMs = atLeast(500)
+  await using rig = await onlineRig([fixture('a', 'plain', { timeoutMs: limitMs, secrets: [] })])
+  const { call } = rig
+  const began = performance.now()
+  expect(await call('a', 'never')).toMatchObject({ kind: 'failed', code: 'upstream_timeout' })
+  const tookMs = performance.now() - began
+  expect(tookMs).toBeGreaterThanOrEqual(limitMs - 1)
+  expect(tookMs).toBeLessThan(limitMs + atMost(100))
+  expect(JSON.parse(textOf(await call('a', 'report'))).cancelled).toHaveLength(1)
+})
+
+test.concurrent('progress restarts the clock up to maxTimeout, and only rising values count', async () => {
+  await using rig = await onlineRig([fixture('a', 'plain', { timeoutMs: 2_000, maxTimeoutMs: 6_000 })])
+  const { connections } = rig
+  const heard: JsonObject[] = []
+  const request = (values: number[]): Promise<unknown> =>
+    connections.request('a', {
+      method: 'tools/call',
+      params: { name: 'progress', arguments: { everyMs: 600, values } },
+      progress: params => heard.push(params),
+    }).reply
+  expect(await request([1, 1, 2, 0, 3])).toMatchObject({ kind: 'result' })
+  expect(heard).toEqual([{ progress: 1 }, { progress: 2 }, { progress: 3 }])
+  expect(await request([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])).toMatchObject({
+    kind: 'failed',
+    code: 'upstream_timeout',
+  })
+}, 120_000)
+
+test.concurrent('waiting for the client stops the clock of the call', async () => {
+  await using rig = await onlineRig([fixture('a', 'plain', { session: 'per-session', timeoutMs: 1_500, secrets: [] })])
+  const { connections } = rig
   const reply = await connections.request('a', {
     method: 'tools/call',
     params: { name: 'ask', arguments: { method: 'roots/list' } },

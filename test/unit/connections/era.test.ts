@@ -237,7 +237,7 @@ describe('a program', () => {
 
   test('is asked in a process that is thrown away, and speaks the modern era in the next one', async () => {
     const config = { command: 'sh', args: ['-c', QUICK_MODERN, join(folder, 'a')] }
-    const rig = await rigOf([serverRecord('s', { config })])
+    await using rig = await startRig([serverRecord('s', { config })])
     expect(await eraOf(rig, 's')).toBe('modern 2026-07-28')
     const [probe, real] = journalOf('a')
     expect(probe).toEqual(['server/discover'])
@@ -246,17 +246,18 @@ describe('a program', () => {
     expect(rig.connections.processes()).toHaveLength(1)
   })
 
-  test.each([
+  // These wait for seconds each.
+  test.concurrent.each([
     ['answers with an error', 'plain'],
     ['ignores the end of its input and TERM', 'stubborn'],
   ])('that %s is legacy, and the process that was asked is gone before the real one starts', async (_, mode) => {
-    const rig = await rigOf([fixture('s', mode)])
+    await using rig = await startRig([fixture('s', mode)])
     expect(await eraOf(rig, 's')).toBe('legacy 2025-11-25')
     expect(rig.connections.processes()).toHaveLength(1)
   })
 
-  test('that says nothing is legacy after three seconds', async () => {
-    const rig = await rigOf([
+  test.concurrent('that says nothing is legacy after three seconds', async () => {
+    await using rig = await startRig([
       serverRecord('s', { config: { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] } }),
     ])
     const pid = (): number | undefined => rig.connections.processes()[0]?.pid
@@ -267,10 +268,10 @@ describe('a program', () => {
     expect(rig.connections.status('s').state).toBe('connecting')
   })
 
-  test('that takes longer to start than it is asked for is modern as soon as it refuses the handshake of the other era', async () => {
+  test.concurrent('that takes longer to start than it is asked for is modern as soon as it refuses the handshake of the other era', async () => {
     const slow = join(folder, 'slow')
     const config = { command: 'sh', args: ['-c', `sleep 3.5; exec "$0" "$@"`, process.execPath, MODERN_STDIO, slow] }
-    const rig = await rigOf([serverRecord('s', { config })])
+    await using rig = await startRig([serverRecord('s', { config })])
     // It is never offline in between: the refusal is an answer, not a failure.
     expect(await eraOf(rig, 's')).toBe('modern 2026-07-28')
     // The process that was asked may have read the question before its end.
@@ -281,10 +282,10 @@ describe('a program', () => {
     ).toEqual(['initialize', 'server/discover'])
   }, 120_000)
 
-  test('that is switched off while it is asked leaves nothing behind', async () => {
+  test.concurrent('that is switched off while it is asked leaves nothing behind', async () => {
     const config = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] }
     const record = serverRecord('s', { config })
-    const rig = await rigOf([record])
+    await using rig = await startRig([record])
     await until('the process', () => rig.connections.processes().length === 1)
     rig.put({ ...record, enabled: false, revision: 2 })
     await until('its end', () => rig.connections.processes().length === 0)

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { HealthCheck, ServerRecord } from '../../../core/contract/records.ts'
 import type { ServerHealth } from '../../../core/domain/server/status.ts'
 import { extent } from '../../support/extent.ts'
@@ -7,20 +7,8 @@ import { LegacyHttp, mcpTransports } from './legacy-http.ts'
 import { httpRecord, ModernHttp } from './modern-http.ts'
 import { isAlive, type Rig, serverRecord, startRig, until } from './support.ts'
 
-const running: AsyncDisposable[] = []
-
-afterEach(async () => {
-  for (const one of running.splice(0).reverse()) await one[Symbol.asyncDispose]()
-})
-
 function check(more: Partial<HealthCheck> = {}): HealthCheck {
   return { enabled: true, interval: 100, timeout: atLeast(1_000), retries: 2, ...more }
-}
-
-function legacy(): LegacyHttp {
-  const server = new LegacyHttp()
-  running.push(server)
-  return server
 }
 
 /** Redirects requests for the paths of `endpoints` to another address. */
@@ -33,7 +21,6 @@ function away(location: string): (request: Request) => Response | undefined {
 
 async function start(...records: ServerRecord[]): Promise<Rig> {
   const rig = await startRig(records, { transports: mcpTransports, random: () => 0 })
-  running.push({ [Symbol.asyncDispose]: () => rig.dispose() })
   await Promise.all(records.map(({ id }) => rig.connections.settled(id, 60_000)))
   return rig
 }
@@ -43,10 +30,11 @@ const healthOf = (rig: Rig, id = 'a'): ServerHealth => rig.connections.status(id
 const told = (rig: Rig): string[] =>
   rig.events.flatMap(({ name, data }) => (name === 'server.health' ? [(data as { state: string }).state] : []))
 
-describe('a server that is pinged', () => {
+// Nearly all of their time is waiting for checks.
+describe.concurrent('a server that is pinged', () => {
   test('is healthy from its handshake on, with the time and duration of the last check', async () => {
-    const server = legacy()
-    const rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check() }))
+    await using server = new LegacyHttp()
+    await using rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check() }))
     const { state, misses, lastCheck } = healthOf(rig)
     expect([state, misses, lastCheck?.ok]).toEqual(['healthy', 0, true])
     expect(Math.abs(Date.now() - Date.parse(lastCheck?.at ?? ''))).toBeLessThan(atMost(5_000))
@@ -57,8 +45,8 @@ describe('a server that is pinged', () => {
   })
 
   test('and hangs is reported as failing, is lost after `retries` misses, and is healthy when it answers again', async () => {
-    const server = legacy()
-    const rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check({ retries: 3 }) }))
+    await using server = new LegacyHttp()
+    await using rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check({ retries: 3 }) }))
     server.ping = 'hangs'
     await until('it fails', () => healthOf(rig).state === 'failing')
     expect(healthOf(rig).lastCheck).toMatchObject({ ok: false, error: { code: 'upstream_timeout' } })
@@ -71,10 +59,9 @@ describe('a server that is pinged', () => {
   })
 
   test('over the older pair and in the modern era is asked in the way of each', async () => {
-    const server = legacy()
-    const modern = new ModernHttp()
-    running.push(modern)
-    const rig = await start(
+    await using server = new LegacyHttp()
+    await using modern = new ModernHttp()
+    await using rig = await start(
       serverRecord('a', { transport: 'sse', config: { url: `${server.url}/sse` }, healthCheck: check() }),
       httpRecord('b', modern.url, { healthCheck: check() }),
     )
@@ -89,7 +76,7 @@ describe('a server that is pinged', () => {
   })
 
   test('as a program that is stopped is replaced, and a program has no paths', async () => {
-    const rig = await start(serverRecord('a', { healthCheck: check({ endpoints: { ping: '/nothing' } }) }))
+    await using rig = await start(serverRecord('a', { healthCheck: check({ endpoints: { ping: '/nothing' } }) }))
     const { pid } = rig.connections.status('a')
     process.kill(pid!, 'SIGSTOP')
     await until('another process runs', () => ![undefined, pid].includes(rig.connections.status('a').pid))
@@ -99,9 +86,10 @@ describe('a server that is pinged', () => {
   })
 
   test('with checks switched off is not asked, though its neighbour is; and asked once they are on, without a new connection', async () => {
-    const [off, on] = [legacy(), legacy()]
+    await using off = new LegacyHttp()
+    await using on = new LegacyHttp()
     const record = httpRecord('a', `${off.url}/mcp`, { healthCheck: check({ enabled: false }) })
-    const rig = await start(record, httpRecord('b', `${on.url}/mcp`, { healthCheck: check() }))
+    await using rig = await start(record, httpRecord('b', `${on.url}/mcp`, { healthCheck: check() }))
     await until('the neighbour is asked', () => on.of('ping').length >= 4)
     expect([off.of('ping').length, healthOf(rig)]).toEqual([0, { state: 'off' }])
     rig.put({ ...record, healthCheck: check(), revision: 2 })
@@ -111,7 +99,7 @@ describe('a server that is pinged', () => {
   })
 })
 
-describe('a server whose paths are asked', () => {
+describe.concurrent('a server whose paths are asked', () => {
   const headers = { Authorization: 'Bearer s3cret-of-health' }
   const endpoints = { ping: '/health', tools: '/tools?all=1' }
 
@@ -120,9 +108,9 @@ describe('a server whose paths are asked', () => {
     ['/sse', 'sse'],
   ] as const) {
     test(`over ${transport}: with its credential, besides the ping; 500 makes it fail, and 2xx well again`, async () => {
-      const server = legacy()
+      await using server = new LegacyHttp()
       const config = { url: `${server.url}${kind}`, headers }
-      const rig = await start(
+      await using rig = await start(
         serverRecord('a', {
           transport,
           config,
@@ -149,9 +137,9 @@ describe('a server whose paths are asked', () => {
   }
 
   test('is not online before they answer; a redirect elsewhere is no answer, and neither is silence', async () => {
-    const server = legacy()
+    await using server = new LegacyHttp()
     server.refuse = away('http://127.0.0.1:9/login')
-    const rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check({ endpoints }) }))
+    await using rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check({ endpoints }) }))
     expect(rig.connections.status('a')).toMatchObject({ state: 'offline', reason: { code: 'redirect_blocked' } })
     // Both are asked at once.
     expect(rig.connections.status('a').reason?.message).toMatch(/^The health endpoint "\/(?:health|tools\?all=1)": /)
@@ -169,9 +157,9 @@ describe('a server whose paths are asked', () => {
 
   for (const status of extent([404], [404, 405, 501])) {
     test(`answers ${status}: it stays online by its pings, and one record and a warning name the path`, async () => {
-      const server = legacy()
+      await using server = new LegacyHttp()
       server.health = status
-      const rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check({ endpoints }) }))
+      await using rig = await start(httpRecord('a', `${server.url}/mcp`, { healthCheck: check({ endpoints }) }))
       await until('checks', () => server.asked.length >= 6 && server.of('ping').length >= 2)
       const named = endpoints.ping && `${endpoints.ping} (HTTP ${status}), ${endpoints.tools} (HTTP ${status})`
       expect(rig.connections.status('a')).toMatchObject({
@@ -192,12 +180,12 @@ describe('a server whose paths are asked', () => {
   }
 
   test('is asked by the connection that all share, and not by those of its clients', async () => {
-    const server = legacy()
+    await using server = new LegacyHttp()
     const record = httpRecord('a', `${server.url}/mcp`, {
       session: 'per-session',
       healthCheck: check({ interval: 60_000, endpoints: { ping: '/health' } }),
     })
-    const rig = await start(record)
+    await using rig = await start(record)
     const session = { id: 's', userId: 'u', kind: 'session', capabilities: {}, protocolVersion: '2025-11-25' } as const
     await rig.connections.request('a', { method: 'tools/call', params: { name: 'echo' }, session }).reply
     expect([server.of('initialize').length, server.asked.length]).toEqual([2, 1])

@@ -238,9 +238,11 @@ function withCrashing(): Parameters<typeof startRig>[1] {
   }
 }
 
+// Most of their time, the next four wait for pings.
 for (const how of ['throw', 'exit', 'spin']) {
-  test(`a worker that ends (${how}) fails its calls, and its servers answer again`, async () => {
-    const { connections, call } = await start([crashing(), serverRecord('neighbour')], withCrashing())
+  test.concurrent(`a worker that ends (${how}) fails its calls, and its servers answer again`, async () => {
+    await using rig = await startRig([crashing(), serverRecord('neighbour')], withCrashing())
+    const { connections, call } = rig
     await connections.settled('crash', 60_000)
     const { pid } = await connections.settled('neighbour', 60_000)
     const waiting = call('neighbour', 'never')
@@ -252,6 +254,17 @@ for (const how of ['throw', 'exit', 'spin']) {
   })
 }
 
+test.concurrent('a stopped child misses two pings and is replaced', async () => {
+  await using rig = await startRig([
+    serverRecord('a', { healthCheck: { enabled: true, interval: 100, timeout: atLeast(500), retries: 2 } }),
+  ])
+  const { connections } = rig
+  const { pid } = await connections.settled('a', 60_000)
+  process.kill(pid!, 'SIGSTOP')
+  await until('another process runs', () => ![undefined, pid].includes(connections.status('a').pid))
+  await until('the stopped one is gone', () => !isAlive(pid!))
+})
+
 test('a server that takes its worker down again and again is quarantined, and its neighbour is not', async () => {
   const { connections, call } = await start(
     [crashing({ config: { crashAtOpen: true } }), serverRecord('neighbour')],
@@ -261,16 +274,6 @@ test('a server that takes its worker down again and again is quarantined, and it
   expect(textOf(await call('neighbour', 'echo', {}))).toBe('{}')
   expect((await connections.settled('neighbour', 60_000)).state).toBe('online')
 }, 120_000)
-
-test('a stopped child misses two pings and is replaced', async () => {
-  const { connections } = await start([
-    serverRecord('a', { healthCheck: { enabled: true, interval: 100, timeout: atLeast(500), retries: 2 } }),
-  ])
-  const { pid } = await connections.settled('a', 60_000)
-  process.kill(pid!, 'SIGSTOP')
-  await until('another process runs', () => ![undefined, pid].includes(connections.status('a').pid))
-  await until('the stopped one is gone', () => !isAlive(pid!))
-})
 
 test('a grandchild ends with its server', async () => {
   const { connections, call, turn } = await start([serverRecord('a')])

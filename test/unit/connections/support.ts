@@ -58,7 +58,7 @@ export function fixture(id: string, mode: string, change: Partial<ServerRecord> 
   return serverRecord(id, { config: { command: process.execPath, args: [FIXTURE, mode] }, ...change })
 }
 
-export interface Rig {
+export interface Rig extends AsyncDisposable {
   readonly connections: Connections
   readonly bus: EventBus
   readonly events: HubEvent[]
@@ -170,6 +170,11 @@ export async function startRig(
   await connections.load()
   beforeBegin?.(connections)
   await connections.begin()
+  const dispose = async (): Promise<void> => {
+    await connections.dispose()
+    await db.destroy()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
   return {
     connections,
     bus,
@@ -205,11 +210,8 @@ export async function startRig(
     },
     call: (serverId, tool, args = {}) =>
       connections.request(serverId, { method: 'tools/call', params: { name: tool, arguments: args } }).reply,
-    async dispose() {
-      await connections.dispose()
-      await db.destroy()
-      rmSync(dataDir, { recursive: true, force: true })
-    },
+    dispose,
+    [Symbol.asyncDispose]: dispose,
   }
 }
 

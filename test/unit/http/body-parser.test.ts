@@ -36,12 +36,12 @@ test('a document that takes too long is refused as too large, and those that wai
       .concat(Array.from({ length: lines }, (_, at) => `  k${at}: {type: string, description: "text ${at}"}`))
       .join('\n')
   const large = { text: yaml(60_000), hasBaseUrl: false }
-  const patient = new BodyParser(60_000)
+  const patient = new BodyParser({ documentMs: 60_000 })
   await patient.checkDocument({ text: yaml(1), hasBaseUrl: false }, 'a')
   const { ms } = await timed(() => patient.checkDocument(large, 'a'))
   patient.dispose()
   // A machine may be quick.
-  const parser = new BodyParser(ms / 3)
+  const parser = new BodyParser({ documentMs: ms / 3 })
   try {
     const slow = parser.checkDocument(large, 'a')
     expect(await slow).toMatchObject({ problem: { field: 'schema', code: 'openapi_too_large' } })

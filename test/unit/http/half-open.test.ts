@@ -44,7 +44,7 @@ const PING = Buffer.from([0x89, 0x00])
 const FAST = { pingMs: atLeast(300), stuckMs: 300 }
 
 describe('a WebSocket', () => {
-  test('whose peer answers no ping is cut off, and its place is free', async () => {
+  test.concurrent('whose peer answers no ping is cut off, and its place is free', async () => {
     await using hub = await startHttp({ live: FAST })
     const token = await hub.tokenOf('ada')
     const openedAt = performance.now()
@@ -57,7 +57,7 @@ describe('a WebSocket', () => {
     expect(await streamsOf(hub, token)).toBe(0)
   })
 
-  test('whose peer answers pings, or says anything, stays', async () => {
+  test.concurrent('whose peer answers pings, or says anything, stays', async () => {
     await using hub = await startHttp({ live: FAST })
     const token = await hub.tokenOf('ada')
     using answering = await openRaw(hub, token)

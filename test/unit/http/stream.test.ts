@@ -223,7 +223,8 @@ describe('events', () => {
       mayAdminister: true,
     })
     const { bus, bytes, registry } = hub
-    const feed = new LiveFeed({ bus, bytes, credentials: hub.auth.liveCredentials, users: registry.users })
+    const { users, shares: roles } = registry
+    const feed = new LiveFeed({ bus, bytes, credentials: hub.auth.liveCredentials, users, roles })
     const sink = { waitingBytes: 0, joined() {}, event: () => true, lost: () => true, ping() {}, end() {} }
     const join = () => feed.join(actor, new Set(['servers'] as const), undefined, sink)
     const first = await join()

@@ -6,6 +6,7 @@ import { parseImportText } from '../../../core/config/import-text.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import type { UserActor } from '../../../core/contract/records.ts'
 import type { ImportSource } from '../../../core/features/imports.ts'
+import { FILE_ADDITIONS } from '../../../core/hub/file-additions.ts'
 import { RECORD_KINDS } from '../../../core/hub/record-kinds.ts'
 import { ImportReader } from '../../../core/moving/import-reader.ts'
 import { ownReferences } from '../../../core/moving/import-references.ts'
@@ -14,8 +15,9 @@ import { opencode } from '../../../plugins/import-clients/opencode.ts'
 import { zed } from '../../../plugins/import-clients/zed.ts'
 
 const reader = new ImportReader({
+  additions: { ...FILE_ADDITIONS, leftBehind: {} },
   templates: () => undefined,
-  kinds: { all: () => RECORD_KINDS },
+  ...{ kinds: { all: () => RECORD_KINDS }, attached: { names: () => [] } },
   sources: () =>
     new Map<string, ImportSource>([
       ['codex', codex],

@@ -41,6 +41,21 @@ describe('a definition', () => {
     expect(messages.a).toContain(what)
   })
 
+  test.each(['healthCheck', 'metric'] as const)('names what is contributed to "%s"', async point => {
+    const setup = (context: PluginContext<unknown>) => {
+      context.contribute(point, 'shelf', { state: () => ({ state: 'ok' }), numbers: () => [] })
+      return undefined
+    }
+    const declared = {
+      healthChecks: { shelf: { states: ['ok'], degraded: [], absent: 'ok' } },
+      metrics: { shelf: { type: 'gauge', help: 'Books', absent: [] } },
+    } as const satisfies Partial<Definition>
+    expect((await started(plugin('a', { setup, ...declared }))).states).toEqual({ a: 'running' })
+    const { states, messages } = await started(plugin('a', { setup }))
+    expect(states).toEqual({ a: 'failed' })
+    expect(messages.a).toContain(`its contribution "shelf" to "${point}" is not named in`)
+  })
+
   const shop = { kind: 'shops', title: 'shop', schema: z.object({ url: z.string() }), most: 2, example: { url: 'a' } }
   test.each<[string, object]>([
     ['the kind is no word', { kind: 'Shops' }],

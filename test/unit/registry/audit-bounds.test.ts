@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { LIMITS } from '../../../core/config/limits.ts'
+import { OpenAttached } from '../../../core/registry/attached.ts'
 import { Audit } from '../../../core/registry/audit.ts'
 import { ShareMap } from '../../../core/registry/share-map.ts'
 import { createSealer } from '../../../core/secrets/seal.ts'
@@ -23,7 +24,7 @@ beforeEach(async () => {
   audit = new Audit({
     ...{ store, sealer, bus, outboundAllow: [], transports: bundledTransports(), now: () => new Date(nowMs) },
     kinds: { all: () => [] },
-    shares: new ShareMap(),
+    ...{ shares: new ShareMap(), attached: new OpenAttached() },
     stdio: () => ({ policy: 'off', level: 'none' }),
   })
 })

@@ -62,7 +62,7 @@ describe('groups', () => {
 })
 
 describe('health', () => {
-  const fine = { store: 'ok', sinks: 'none', history: 'ok', plugins: 'ok', descriptors: 'ok', sandbox: 'none' } as const
+  const fine = { store: 'ok', sinks: 'none', plugins: 'ok', descriptors: 'ok', sandbox: 'none', ofPlugins: [] } as const
 
   test('tells how long the hub has run, whatever becomes of the clock', async () => {
     const { deps } = new World({ startedAtMs: performance.now() - 5_000 })
@@ -218,13 +218,15 @@ describe('system settings', () => {
   })
 
   test('are kept as the environment would be read, and refused where it could not be', () => {
-    expect(readSettings({ trustedProxies: ['10.0.0.0/8'], workers: 3, publicUrl: null, requestLogs: true })).toEqual({
+    expect(
+      readSettings(config, { trustedProxies: ['10.0.0.0/8'], workers: 3, publicUrl: null, requestLogs: true }),
+    ).toEqual({
       trustedProxies: ['10.0.0.0/8'],
       workers: 3,
       publicUrl: null,
       requestLogs: true,
     })
-    expect(() => readSettings({ trustedProxies: ['nowhere'], publicUrl: 'ftp://x' })).toThrow(
+    expect(() => readSettings(config, { trustedProxies: ['nowhere'], publicUrl: 'ftp://x' })).toThrow(
       expect.objectContaining({
         code: 'validation_failed',
         errors: [

@@ -12,7 +12,7 @@ const now = (servers: number) => ({
   ...{ version: '1.0.0', uptimeSeconds: 1, tools: 0, sinks: [], owners: new Map([['u', 'a"b\\c\n']]), custom: [] },
   ...{ sessions: 0, streams: 0, callsInFlight: 0, eventLoopLagSeconds: 0, alerts: { warning: 0, critical: 0 } },
   spans: { sent: 0, failed: 0, dropped: 0 },
-  ...{ children: [], storedBytes: {}, recordsBehind: 0 },
+  ...{ children: [], ofPlugins: [] },
   servers: Array.from({ length: servers }, (_, at) => ({
     ...{ ownerId: 'u', name: `n${at}`, state: 'online' as const },
   })),

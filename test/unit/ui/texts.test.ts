@@ -28,6 +28,11 @@ function unescaped(text: string): string {
   return text.replace(/\\(.)/g, '$1')
 }
 
+/** The files with Chinese texts by their English. Titles, hints and fields of problems are by code, and apart from each other. */
+const translations = [...below('ui/locales/zh'), ...below('plugins').filter(path => path.endsWith('/words.zh.ts'))]
+  .filter(path => path.endsWith('.ts') && !/\/mod\.ts$|\/problems\//.test(path) && /\/zh\/|\/console\//.test(path))
+  .sort()
+
 const texts = new Map<string, string>()
 for (const { path, text } of files) for (const key of used(text)) texts.set(key, path)
 
@@ -39,6 +44,19 @@ test('every text of the console has its Chinese', () => {
 
 test('no Chinese text is left of an English one that is gone', () => {
   expect(Object.keys(templates).filter(key => !texts.has(key))).toEqual([])
+})
+
+test('an English text has one Chinese text, wherever it is translated', async () => {
+  const found = new Map<string, Map<string, string>>()
+  for (const path of translations) {
+    const exported: Record<string, Readonly<Record<string, string>>> = await import(join(ROOT, path))
+    for (const [key, text] of Object.values(exported).flatMap(Object.entries<string>)) {
+      const present = found.get(key) ?? new Map<string, string>()
+      found.set(key, present.set(text, path))
+    }
+  }
+  expect(found.size).toBeGreaterThan(1_000)
+  expect([...found].filter(([, present]) => present.size > 1)).toEqual([])
 })
 
 test('a translation has the places of its text', () => {

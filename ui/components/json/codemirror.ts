@@ -65,7 +65,7 @@ export function createEditor(root: ShadowRoot, options: EditorOptions): JsonEdit
       theme,
       EditorView.lineWrapping,
       EditorView.editable.of(!options.readonly),
-      EditorView.contentAttributes.of({ 'aria-label': options.label, ...(options.readonly ? { tabindex: '0' } : {}) }),
+      EditorView.contentAttributes.of({ 'aria-label': options.label, tabindex: '0' }),
       EditorView.updateListener.of(update => {
         if (update.docChanged) options.onChange(update.state.doc.toString())
       }),

@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit'
 import { href } from '../../app/router.ts'
 import { formatNumber } from '../../text/format.ts'
 import { t } from '../../text/t.ts'
-import { mark, type Tone } from '../status.ts'
+import { mark, type Tone } from '../servers/status.ts'
 import type { Bay, BayNode } from './model.ts'
 
 interface Row {

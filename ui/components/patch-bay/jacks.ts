@@ -1,6 +1,6 @@
 import { html, nothing, svg, type TemplateResult } from 'lit'
 import { plural, t } from '../../text/t.ts'
-import type { Tone } from '../status.ts'
+import type { Tone } from '../servers/status.ts'
 
 /** A server as a jack. */
 export interface Jack {

@@ -1,9 +1,10 @@
 import type { ConnectedClient, ConnectedServer, ConnectionLink, Connections } from '../../api/connections.ts'
+import { session } from '../../app/session.ts'
 import { formatNumber } from '../../text/format.ts'
 import { problemText } from '../../text/problem.ts'
 import { plural, t } from '../../text/t.ts'
-import { causeOf } from '../cause.ts'
-import { isResting, type Tone } from '../status.ts'
+import { causeOf } from '../servers/cause.ts'
+import { isResting, type Tone } from '../servers/status.ts'
 import { type Edge, ordered } from './order.ts'
 
 /** A client, a group or a server in the patch bay. */
@@ -184,7 +185,11 @@ function groupNode(group: Connections['groups'][number], members: readonly BayNo
   return {
     ...{ id: group.id, kind: 'group', icon: 'cable', tone: bad > 0 ? 'bad' : 'ok', rate, note: rateText(rate) },
     name: group.kind === 'all' ? t('All servers') : group.name,
-    sub: plural(members.length, '{n} server', '{n} servers'),
+    // A group that is shared shows its tools, and not its owner's private servers.
+    sub:
+      members.length === 0 && group.owner !== undefined && group.owner !== session.user?.name
+        ? t('by {name}', { name: group.owner })
+        : plural(members.length, '{n} server', '{n} servers'),
     servers: sorted.map(({ id }) => id),
     ...(group.kind === 'group' ? { path: `/groups/${encodeURIComponent(ref)}` } : {}),
   }

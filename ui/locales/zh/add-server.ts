@@ -13,7 +13,7 @@ export const addServer: Readonly<Record<string, string>> = {
   Found: '已识别',
   'Add {name}': '添加 {name}',
   Fix: '修正',
-  Rename: '改名',
+  Rename: '重命名',
   Replace: '替换',
   'What to do with {name}': '如何处理 {name}',
   'Line {line}, column {column}: {detail}': '第 {line} 行，第 {column} 列：{detail}',

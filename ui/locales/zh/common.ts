@@ -28,7 +28,7 @@ export const common: Readonly<Record<string, string>> = {
   Cancel: '取消',
   Copy: '复制',
   Copied: '已复制',
-  'This browser lets nothing be copied here. Select the text instead.': '浏览器不允许在此复制，请手动选中文本。',
+  'This browser lets nothing be copied here. Select the text instead.': '此浏览器不允许复制，请手动选择文本。',
   'Choose {name}': '选择 {name}',
   'Choose all': '全选',
   'Sort again': '重新排序',

@@ -20,6 +20,7 @@ import { figures } from './figures.ts'
 import { group } from './group.ts'
 import { groups } from './groups.ts'
 import { monitoring } from './monitoring.ts'
+import { moving } from './moving.ts'
 import { patchBay } from './patch-bay.ts'
 import { keys } from './people/keys.ts'
 import { setup } from './people/setup.ts'
@@ -57,6 +58,7 @@ export const templates: Record<string, string> = {
   ...logs,
   ...market,
   ...monitoring,
+  ...moving,
   ...patchBay,
   ...plugins,
   ...reference,

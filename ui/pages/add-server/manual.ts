@@ -1,6 +1,6 @@
 import { html, nothing } from 'lit'
 import { PbElement } from '../../components/element.ts'
-import { sandboxNote } from '../../components/sandbox-note.ts'
+import { sandboxNote } from '../../components/servers/sandbox-note.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import type { Body } from './draft.ts'

@@ -1,6 +1,6 @@
 import { asApiError } from '../../api/problem.ts'
+import { toast } from '../../components/layers/toast.ts'
 import { errorText } from '../../components/states.ts'
-import { toast } from '../../components/toast.ts'
 
 /** Runs an action and shows a message; an error is shown with its code. Undefined: it failed. */
 export async function attempt<T>(act: () => Promise<T>, done?: string, undo?: () => void): Promise<T | undefined> {

@@ -81,7 +81,7 @@ export function builder(
   const value = (event: Event): string => (event.target as HTMLInputElement | HTMLSelectElement).value
   const of = simple.field === 'server' || simple.field === undefined ? simple.name : `${simple.field}: ${simple.name}`
   const options = servers.includes(simple.name) || simple.name === '' ? servers : [simple.name, ...servers]
-  return html`<div class="cond"><span class="s q">${t('When')}</span><select aria-label=${t('Measure')} class="in" ?disabled=${disabled} @change=${(event: Event) => change(withMetric(simple, value(event)))}>${METRICS.map(
+  return html`<div class="cond"><span class="s q">${t('If')}</span><select aria-label=${t('Measure')} class="in" ?disabled=${disabled} @change=${(event: Event) => change(withMetric(simple, value(event)))}>${METRICS.map(
     metric => html`<option value=${metric.id} ?selected=${metric.id === simple.metric}>${metric.label()}</option>`,
   )}</select><span class="s q">${t('of')}</span><select aria-label=${t('Scope')} class="in" ?disabled=${disabled || (simple.field !== undefined && simple.field !== 'server')}
       @change=${(event: Event) => change({ ...simple, field: value(event) === '' ? undefined : 'server', name: value(event) })}><option value="" ?selected=${simple.name === ''}>${t('all servers')}</option>${options.map(

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { AssistantBridge, SettingSource } from '../../api/assistant.ts'
-import { mark } from '../../components/status.ts'
+import { mark } from '../../components/servers/status.ts'
 import { icon } from '../../text/icon.ts'
 import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'

@@ -2,8 +2,8 @@ import { html, nothing, type TemplateResult } from 'lit'
 import type { Endpoint, EndpointStatus } from '../../api/assistant.ts'
 import { live } from '../../app/live.ts'
 import { href } from '../../app/router.ts'
-import { type MenuItem, menu } from '../../components/menu.ts'
-import { mark } from '../../components/status.ts'
+import { type MenuItem, menu } from '../../components/layers/menu.ts'
+import { mark } from '../../components/servers/status.ts'
 import '../../components/copy.ts'
 import '../../components/time.ts'
 import '../../components/switch.ts'
@@ -58,7 +58,7 @@ export function endpointCard(endpoint: Endpoint, acts: EndpointActs, isOpen: boo
       }<dt>${t('Since')}</dt><dd>${status.since === undefined ? UNKNOWN : html`<pb-time .at=${status.since}></pb-time>`}</dd>
       <dt>${t('Last message')}</dt><dd>${status.lastMessageAt === undefined ? t('none yet') : html`<pb-time .at=${status.lastMessageAt}></pb-time>`}</dd>
       <dt>${t('Latency')}</dt><dd class="tn">${status.latencyMs === undefined ? html`<span title=${t('Measured while it is connected')}>${UNKNOWN}</span>` : formatMs(status.latencyMs)}</dd>
-      <dt>${t('Connections')}</dt><dd class="tn">${status.connects ?? 0}${status.callsInFlight ? html`, ${plural(status.callsInFlight, '{n} call runs', '{n} calls run')}` : nothing}</dd></dl></div></li>`
+      <dt>${t('Times connected')}</dt><dd class="tn">${status.connects ?? 0}${status.callsInFlight ? html`, ${plural(status.callsInFlight, '{n} call runs', '{n} calls run')}` : nothing}</dd></dl></div></li>`
 }
 
 function targetWord(kind: Endpoint['kind']): string {

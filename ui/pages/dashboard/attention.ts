@@ -7,11 +7,12 @@ import { refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { hasPage } from '../../app/plugin-pages.ts'
 import { href } from '../../app/router.ts'
-import { endsBySignIn } from '../../components/cause.ts'
+import { session } from '../../app/session.ts'
 import { hubWords } from '../../components/hub-words.ts'
+import { toast } from '../../components/layers/toast.ts'
+import { endsBySignIn } from '../../components/servers/cause.ts'
+import { attemptText, isResting } from '../../components/servers/status.ts'
 import { errorText } from '../../components/states.ts'
-import { attemptText, isResting } from '../../components/status.ts'
-import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { fieldText, problemLine, problemText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
@@ -64,7 +65,9 @@ export function attentionCard(
   }</section>`
 }
 
-function needsHelp({ status, enabled }: ServerRecord): boolean {
+function needsHelp({ status, enabled, owner }: ServerRecord): boolean {
+  // Its owner alone can end the want of a credential that the owner alone has.
+  if (status.reason?.ofOwner && owner !== session.user?.name) return false
   return status.state === 'connecting' || (status.state === 'offline' && enabled !== false && !isResting(status))
 }
 

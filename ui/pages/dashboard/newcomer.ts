@@ -4,7 +4,7 @@ import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { pluginPages } from '../../app/plugin-pages.ts'
 import { href, router } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
-import { groupOnlineButton } from '../../components/group-online.ts'
+import { groupOnlineButton } from '../../components/servers/group-online.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 
@@ -17,11 +17,15 @@ export function greeting(): string {
   return t('Welcome, {name}', { name })
 }
 
-/** The page of a user without any servers or groups: a paste box, the four steps, and a preview of the result. */
-export function newcomer(servers: readonly ServerRecord[], groups: readonly GroupRecord[]): TemplateResult {
+/** The page of a user without any servers or groups: what others share, a paste box, the four steps, and a preview of the result. */
+export function newcomer(
+  servers: readonly ServerRecord[],
+  groups: readonly GroupRecord[],
+  shared: unknown,
+): TemplateResult {
   const sample = servers.find(({ name }) => name === 'sample')
   return html`<p class="lede">${t('Patchbay runs your MCP servers and hands them to your clients through one address. Five minutes, four steps; you can leave at any point.')}</p>
-    <div class="g21 newc"><div class="stack">${paste()}${steps(sample, groups)}</div><div class="stack">${picture()}
+    <div class="g21 newc"><div class="stack">${shared ?? nothing}${paste()}${steps(sample, groups)}</div><div class="stack">${picture()}
       <p class="s q row">${icon('gauge')}<a href=${href('/', { tab: 'overview' })}>${t('Show the dashboard anyway')}</a></p></div></div>`
 }
 

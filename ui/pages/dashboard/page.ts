@@ -11,6 +11,7 @@ import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { rangeLabel, rangeOf } from '../monitoring/calls.ts'
 import { greeting, newcomer } from './newcomer.ts'
+import { sharedOffer } from './shared-offer.ts'
 import './board.ts'
 import './overview.ts'
 
@@ -35,6 +36,18 @@ class PbPageDashboard extends PbPage {
     },
     topics: ['servers'],
     pauseMs: 5000,
+  })
+  /** What others share, for a new user alone. */
+  readonly #shared = new Resource<Pick<Own, 'servers' | 'groups'>>(this, {
+    read: async signal => {
+      const [servers, groups] = await Promise.all([
+        readAll<ServerRecord>('/api/servers', { scope: 'shared' }, signal),
+        readAll<GroupRecord>('/api/groups', { scope: 'shared' }, signal),
+      ])
+      return { servers, groups }
+    },
+    key: () => (this.#isNew ? 'new' : undefined),
+    topics: ['shares'],
   })
 
   override crumbs() {
@@ -61,7 +74,12 @@ class PbPageDashboard extends PbPage {
   }
 
   override content() {
-    return show(this.#own, own => (this.#isNew ? newcomer(own.servers, own.groups) : this.#boards(own)))
+    return show(this.#own, own => (this.#isNew ? this.#first(own) : this.#boards(own)))
+  }
+
+  #first({ servers, groups }: Own): unknown {
+    const { data } = this.#shared
+    return newcomer(servers, groups, data && sharedOffer(data.groups, data.servers))
   }
 
   #boards({ dashboards }: Own) {

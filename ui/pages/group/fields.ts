@@ -18,7 +18,7 @@ export function fields(
   const wrong = error?.fields.find(({ pointer }) => pointer.endsWith('/name'))
   const visibility = error?.fields.find(({ pointer }) => pointer.endsWith('/visibility'))
   const path = group ? new URL(group.endpoint).pathname : `/mcp/${draft.name || '…'}`
-  return html`<section class="card"><div class="cb stack padt"><div class="form3"><div class="field"><label for="g-name">${t('Name')}</label><input id="g-name" class="in ${wrong ? 'bad' : ''}" required maxlength="64" autocomplete="off" ?disabled=${!mayEdit} .value=${draft.name}
+  return html`<section class="card"><div class="cb stack padt"><div class="form3"><div class="field"><label for="g-name">${t('Name')}</label><input id="g-name" class="in ${wrong ? 'bad' : ''}" required maxlength="64" autocomplete="off" ?disabled=${!may.publish} .value=${draft.name}
       aria-describedby="g-name-h" aria-invalid=${wrong ? 'true' : 'false'} @input=${(event: Event) => change({ name: text(event) })}><p class="hint ${wrong ? 'bad' : ''}" id="g-name-h">${wrong ? fieldText(wrong) : t('Also its address: {path}', { path })}</p></div>
     <div class="field"><label for="g-description">${t('Description')} <span class="o">${t('optional')}</span></label><input id="g-description" class="in" ?disabled=${!mayEdit} .value=${draft.description} @input=${(event: Event) => change({ description: text(event) })}></div>
     <div class="field"><label for="g-naming">${t('Names of tools')}</label><select id="g-naming" class="in" ?disabled=${!mayEdit} @change=${(event: Event) => change({ naming: text(event) as Draft['naming'] })}>

@@ -2,9 +2,9 @@ import { html, nothing, type PropertyValues } from 'lit'
 import { readAll, serverPath } from '../../api/servers.ts'
 import { refOf, type ServerRecord, type ToolRecord } from '../../api/types.ts'
 import { PbElement } from '../../components/element.ts'
-import { menu } from '../../components/menu.ts'
+import { menu } from '../../components/layers/menu.ts'
+import { mark, stateOf } from '../../components/servers/status.ts'
 import { emptyState } from '../../components/states.ts'
-import { mark, stateOf } from '../../components/status.ts'
 import type { Choice, TreeNode } from '../../components/tree/tree.ts'
 import { formatNumber } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
@@ -88,7 +88,7 @@ export class PbGroupMembers extends PbElement {
     const others = this.servers.filter(server => !present.has(refOf(server)))
     const items = others.map(server => ({
       label: refOf(server),
-      icon: stateOf(server.status).icon,
+      icon: stateOf(server).icon,
       action: () => this.#put([...this.draft.members, newMember(server)]),
     }))
     const label = t('Add server')
@@ -115,7 +115,7 @@ export class PbGroupMembers extends PbElement {
   }
 
   #memberSide(member: DraftMember, record: ServerRecord | undefined, count: number, all: number): unknown {
-    const state = record && record.status.state !== 'online' ? stateOf(record.status) : undefined
+    const state = record && record.status.state !== 'online' ? stateOf(record) : undefined
     const mode = (event: Event): void => {
       const whole = (event.target as HTMLSelectElement).value === 'all'
       const known = this.tools.get(member.server) ?? []
@@ -125,9 +125,13 @@ export class PbGroupMembers extends PbElement {
       })
     }
     const name = record?.name ?? member.server
+    const takeOut = this.disabled
+      ? nothing
+      : html`<button type="button" class="btn ghost sm ico" tabindex="-1" aria-label=${t('Take {name} out', { name })} title=${t('Take {name} out', { name })} @click=${() => this.#put(this.draft.members.filter(each => each !== member))}>${icon('x')}</button>`
+    // Its tools are known to the group alone.
+    if (!record) return html`<span class="q s">${t('not shared with you by itself')}</span>${takeOut}`
     return html`${state ? mark(state.tone, state.icon, t('{state}, from the cache', { state: state.word })) : nothing}<span class="nw">${t('{n} of {all} tools', { n: count, all })}</span>
-      <select class="in mini2" tabindex="-1" aria-label=${t('Which tools of {name}', { name })} ?disabled=${this.disabled} @change=${mode}><option value="all" ?selected=${member.tools === 'all'}>${t('All, also future ones')}</option><option value="some" ?selected=${member.tools !== 'all'}>${t('Only these')}</option></select>
-      ${this.disabled ? nothing : html`<button type="button" class="btn ghost sm ico" tabindex="-1" aria-label=${t('Take {name} out', { name })} title=${t('Take {name} out', { name })} @click=${() => this.#put(this.draft.members.filter(each => each !== member))}>${icon('x')}</button>`}`
+      <select class="in mini2" tabindex="-1" aria-label=${t('Which tools of {name}', { name })} ?disabled=${this.disabled} @change=${mode}><option value="all" ?selected=${member.tools === 'all'}>${t('All, also future ones')}</option><option value="some" ?selected=${member.tools !== 'all'}>${t('Only these')}</option></select>${takeOut}`
   }
 
   #tool(member: DraftMember, tool: ToolRecord): TreeNode {

@@ -11,13 +11,13 @@ import '../../app/piece-element.ts'
 import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
-import { confirmed } from '../../components/confirm.ts'
-import { logLink } from '../../components/log-link.ts'
-import { PbPage } from '../../components/page.ts'
-import { ownerNote } from '../../components/roles.ts'
-import { sharedNote } from '../../components/shared-note.ts'
+import { confirmed } from '../../components/layers/confirm.ts'
+import { toast } from '../../components/layers/toast.ts'
+import { PbPage, segments } from '../../components/page.ts'
+import { lostThing } from '../../components/sharing/lost.ts'
+import { ownerNote } from '../../components/sharing/roles.ts'
+import { sharedNote } from '../../components/sharing/shared-note.ts'
 import { errorState, errorText, show } from '../../components/states.ts'
-import { toast } from '../../components/toast.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
 import { conflictCard } from './conflict.ts'
@@ -25,10 +25,12 @@ import { bodyOf, type Draft, draftOf, EMPTY, newMember } from './draft.ts'
 import { fields } from './fields.ts'
 import { missedMembers } from './missed.ts'
 import { type Preview, previewCard, wholePreview } from './preview.ts'
+import { addresses, readerView } from './reader.ts'
 import { selectorCard } from './selector.ts'
-import '../../components/sharing.ts'
+import '../../components/sharing/sharing.ts'
 import './connect.ts'
 import './members.ts'
+import './tools.ts'
 import './view-as.ts'
 
 /** Pause in typing before the preview is requested, in milliseconds. */
@@ -62,6 +64,8 @@ class PbPageGroup extends PbPage {
   #unguard: (() => void) | undefined
   /** A group that is made, with the servers that the address names. */
   #fresh: Draft = EMPTY
+  /** The group as it was last shown, for the text when it is lost. */
+  #seen: { readonly name: string; readonly owner: string; readonly ref: string | undefined } | undefined
   #rest: ReturnType<typeof setTimeout> | undefined
   readonly #data = new Resource<Loaded>(this, {
     read: async signal => {
@@ -131,7 +135,7 @@ class PbPageGroup extends PbPage {
     const group = this.#group
     if (!this.#data.data) return nothing
     const save = html`<button type="button" class="btn pri" ?disabled=${this.saving || !live.reachable || (group !== undefined && this.draft === undefined)} @click=${this.#save}>${this.saving ? t('Saving') : group ? t('Save') : t('Make group')}</button>`
-    return html`${group ? html`<button type="button" class="btn ${this.#mayEdit ? '' : 'pri'}" @click=${() => this.setView({ connect: 'claude-desktop' }, { push: true })}>${icon('plug')}${t('Connect a client')}</button>` : nothing}${
+    return html`${group ? this.#views(group) : nothing}${group ? html`<button type="button" class="btn ${this.#mayEdit ? '' : 'pri'}" @click=${() => this.setView({ connect: 'claude-desktop' }, { push: true })}>${icon('plug')}${t('Connect a client')}</button>` : nothing}${
       group && this.#isOwners
         ? html`<button type="button" class="btn ghost ico" aria-label=${t('Delete group')} title=${t('Delete group')} ?disabled=${!live.reachable} @click=${() => this.#remove(group)}>${icon('trash-2')}</button>`
         : nothing
@@ -139,18 +143,45 @@ class PbPageGroup extends PbPage {
   }
 
   override content() {
-    return show(this.#data, data => this.#editor(data))
+    const { ref } = this.params
+    const { data, error } = this.#data
+    if (data?.group) this.#seen = { name: data.group.name, owner: data.group.owner, ref }
+    const seen = this.#seen?.ref === ref ? this.#seen : undefined
+    return lostThing('group', data ? undefined : error, seen) ?? show(this.#data, one => this.#whole(one))
+  }
+
+  #whole(data: Loaded): TemplateResult {
+    const { group, servers } = data
+    if (!group) return this.#editor(data)
+    const notes = this.#notes(group, servers)
+    const connect = html`<pb-connect .group=${group} .client=${this.view('connect')} @pb-close=${() => this.setView({ connect: undefined })} @pb-client=${(event: CustomEvent<string>) => this.setView({ connect: event.detail })}></pb-connect>`
+    if (!hasRole(group, 'see')) return html`${notes}${readerView(group, this.query)}${connect}`
+    if (this.view('tab') !== 'tools') return html`${notes}${this.#editor(data)}${connect}`
+    return html`${notes}<pb-group-tools .group=${group} .query=${this.query}></pb-group-tools>${connect}`
   }
 
   #editor({ group, servers, saved }: Loaded): TemplateResult {
     const draft = this.#draft
     const shown = this.draft ? (this.preview ?? saved) : saved
     const change = (changes: Partial<Draft>): void => this.#change({ ...draft, ...changes })
-    return html`${group ? this.#notes(group, servers) : nothing}${this.error ? errorState(this.error) : nothing}${this.conflict ? conflictCard(this.conflict, this.refusal, draft, this.#takeTheirs, () => void this.#keepMine()) : nothing}
+    return html`${this.error ? errorState(this.error) : nothing}${this.conflict ? conflictCard(this.conflict, this.refusal, draft, this.#takeTheirs, () => void this.#keepMine()) : nothing}
       <div class="geg"><div class="stack">${fields(draft, group, this.error, { edit: this.#mayEdit, publish: this.#isOwners }, change)}
       <pb-group-members .draft=${draft} .servers=${servers} .disabled=${!this.#mayEdit} @pb-change=${(event: CustomEvent<Partial<Draft>>) => change(event.detail)}></pb-group-members>${selectorCard(draft, this.error, this.#mayEdit, change)}${group ? this.#sharing(group) : nothing}${group && this.#isOwners ? rules(group) : nothing}</div>
       <aside class="stack" aria-label=${t('What a client will see')}>${this.#asOther(group) ?? this.#view(group, shown, saved)}${group ? addresses(group) : nothing}</aside></div>
-      ${group ? html`<pb-connect .group=${group} .client=${this.view('connect')} @pb-close=${() => this.setView({ connect: undefined })} @pb-client=${(event: CustomEvent<string>) => this.setView({ connect: event.detail })}></pb-connect>` : nothing}`
+`
+  }
+
+  /** The switch between the group and its tools; readers with the role `use` have both on one page. */
+  #views(group: GroupRecord): unknown {
+    if (!hasRole(group, 'see')) return nothing
+    const views = [
+      { id: 'group' as const, label: t('Group') },
+      { id: 'tools' as const, label: t('Tools') },
+    ]
+    const present = this.view('tab') === 'tools' ? 'tools' : 'group'
+    return segments(t('View'), views, present, id =>
+      this.setView({ tab: id === 'tools' ? id : undefined, tool: undefined }, { push: true }),
+    )
   }
 
   #notes(group: GroupRecord, servers: readonly ServerRecord[]): unknown {
@@ -171,7 +202,9 @@ class PbPageGroup extends PbPage {
 
   #view(group: GroupRecord | undefined, shown: Preview | ApiError | undefined, saved: Preview | undefined): unknown {
     if (shown instanceof Error) return errorState(shown)
-    return shown ? previewCard(shown, this.draft ? saved : undefined, this.#clients(group)) : nothing
+    return shown
+      ? previewCard(shown, this.draft ? saved : undefined, this.#mayEdit ? this.#clients(group) : 0)
+      : nothing
   }
 
   #clients(group: GroupRecord | undefined): number {
@@ -311,14 +344,4 @@ function rules({ ref, name }: GroupRecord): unknown {
   return piecesOf('group-rules').map(
     piece => html`<pb-piece .piece=${piece} .subject=${{ kind: 'group', ref, name }}></pb-piece>`,
   )
-}
-
-/** The group's other addresses. */
-function addresses({ endpoint, ref, name }: GroupRecord): TemplateResult {
-  const smart = endpoint.replace('/mcp/', '/mcp/$smart/')
-  const rest = `${endpoint.slice(0, endpoint.indexOf('/mcp/'))}/api/groups/${segment(ref)}`
-  const line = (word: string, hint: string, address: string): TemplateResult =>
-    html`<div><h3 class="sech">${word}</h3><div class="copyline"><span class="cut" title=${address}>${address}</span><pb-copy .text=${address} label=${t('Copy: {what}', { what: word })}></pb-copy></div><p class="xs q">${hint}</p></div>`
-  return html`<section class="card"><div class="ch line"><h2>${t('Addresses')}</h2></div><div class="cb stack padt">${line(t('MCP'), t('For clients.'), endpoint)}${line(t('Smart'), t('A client searches for tools in place of listing all of them.'), smart)}${line('OpenAPI', t('The tools as plain HTTP, for programs that do not speak MCP.'), `${rest}/openapi.json`)}
-    <p class="s">${logLink({ q: `group:${name}` }, t('Logs of this group'))}</p></div></section>`
 }

@@ -1,7 +1,7 @@
 import { html, nothing, svg, type TemplateResult } from 'lit'
 import type { Page } from '../../api/client.ts'
 import type { GroupRecord } from '../../api/types.ts'
-import { warningText } from '../../components/group-warning.ts'
+import { warningText } from '../../components/sharing/group-warning.ts'
 import { formatNumber, formatPercent } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'

@@ -6,7 +6,7 @@ import { type GroupRecord, refOf, type ServerRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
 import { PbElement } from '../../components/element.ts'
-import { drawer, hide } from '../../components/layer.ts'
+import { drawer, hide } from '../../components/layers/layer.ts'
 import { errorState } from '../../components/states.ts'
 import { icon } from '../../text/icon.ts'
 import { fieldText } from '../../text/problem.ts'
@@ -80,7 +80,7 @@ export class PbKeyForm extends PbElement {
         ${label ? html`<p class="hint bad">${icon('circle-alert')}${fieldText(label)}</p>` : html`<p class="hint">${t('Who or what uses it.')}</p>`}</div>
       <fieldset class="field"><legend class="lbl">${t('May use')}</legend>${kinds.map(
         ([id, word, hint]) =>
-          html`<label class="chk top"><input type="radio" name="kind" value=${id} .checked=${kind === id} @change=${() => {
+          html`<label class="chk apart"><input type="radio" name="kind" value=${id} .checked=${kind === id} @change=${() => {
             this.kind = id
           }}><span>${word}<span class="cellsub">${hint}</span></span></label>`,
       )}</fieldset>
@@ -95,7 +95,7 @@ export class PbKeyForm extends PbElement {
           : nothing
       }
       ${kind === 'server' ? this.#select('server', t('Server'), this.#servers.data?.map(refOf), this.server) : nothing}
-      <div class="field"><label for="key-days">${t('Expires')}</label><select id="key-days" name="days" class="in"><option value="30">${t('in 30 days')}</option><option value="90" selected>${t('in 90 days')}</option><option value="365">${t('in a year')}</option><option value="">${t('never')}</option></select>${expiry ? html`<p class="hint bad">${icon('circle-alert')}${fieldText(expiry)}</p>` : nothing}</div></form>`
+      <div class="field"><label for="key-days">${t('Expires')}</label><select id="key-days" name="days" class="in"><option value="30">${t('in 30 days')}</option><option value="90" selected>${t('in 90 days')}</option><option value="365">${t('in a year')}</option><option value="">${t('no expiry')}</option></select>${expiry ? html`<p class="hint bad">${icon('circle-alert')}${fieldText(expiry)}</p>` : nothing}</div></form>`
   }
 
   #select(name: string, label: string, refs: readonly string[] | undefined, chosen: string | undefined): unknown {

@@ -8,14 +8,14 @@ import { hasPage } from '../../app/plugin-pages.ts'
 import { Resource } from '../../app/resource.ts'
 import { href, router } from '../../app/router.ts'
 import '../../app/rules.ts'
-import { confirmed } from '../../components/confirm.ts'
 import { copyText } from '../../components/copy.ts'
+import { confirmed } from '../../components/layers/confirm.ts'
+import type { Column, Sort } from '../../components/lists/table.ts'
 import { PbPage } from '../../components/page.ts'
 import { emptyState, errorText, show } from '../../components/states.ts'
-import type { Column, Sort } from '../../components/table.ts'
-import '../../components/table.ts'
+import '../../components/lists/table.ts'
 import '../../components/time.ts'
-import { toast } from '../../components/toast.ts'
+import { toast } from '../../components/layers/toast.ts'
 import { formatDate, formatDateTime } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
@@ -120,7 +120,7 @@ class PbPageKeys extends PbPage {
         },
         cell: ({ expiresAt }) =>
           expiresAt === undefined
-            ? t('never')
+            ? t('no expiry')
             : html`<span title=${formatDateTime(expiresAt)}>${formatDate(expiresAt)}</span>`,
       },
       {

@@ -1,8 +1,18 @@
 import { problemOf, segment, send } from '../../api/client.ts'
 import { eventsOf, McpSession, RpcError } from '../../api/mcp.ts'
 import { ApiError, asApiError } from '../../api/problem.ts'
-import { refOf, serverPath } from '../../api/servers.ts'
+import { refOf } from '../../api/servers.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
+
+/** The server or group at whose address tools are called. */
+export interface CallTarget {
+  readonly kind: 'server' | 'group'
+  readonly owner: string
+  readonly name: string
+  readonly ref?: string
+  /** Of a server. */
+  readonly transport?: string
+}
 
 /** Outcome of a call. `upstream`: the server failed or was not available; `hub`: the hub rejected it. */
 export type Outcome =
@@ -54,7 +64,7 @@ let runs = 0
 
 /** Calls a tool and calls `changed` with every news; `abort` cancels it at the server. Never rejects. */
 export function startCall(
-  server: ServerRecord,
+  target: CallTarget,
   tool: string,
   input: unknown,
   changed: (run: Run) => void,
@@ -64,7 +74,7 @@ export function startCall(
   const cancel = new AbortController()
   const began = performance.now()
   const perform = asClient ? callAsClient : callByApi
-  void perform(server, run, cancel.signal, () => changed(run))
+  void perform(target, run, cancel.signal, () => changed(run))
     .catch(error => outcomeOf(error, cancel.signal))
     .then(outcome => {
       run.outcome = outcome
@@ -79,7 +89,10 @@ export function startCall(
  * True when calls use MCP, by which the server can send requests and notifications. Tools of HTTP APIs send neither, and their
  * failures are results there. False if a group of the same owner and name has the server's address.
  */
-export function canBeClient(server: ServerRecord, groups: readonly GroupRecord[] | undefined): boolean {
+export function canBeClient(
+  server: Pick<ServerRecord, 'transport' | 'owner' | 'name'>,
+  groups: readonly GroupRecord[] | undefined,
+): boolean {
   if (server.transport === 'openapi' || groups === undefined) return false
   return !groups.some(({ owner, name }) => owner === server.owner && name === server.name)
 }
@@ -95,8 +108,8 @@ function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
 const UPSTREAM_FAULT =
   /^(upstream_.*|connection_lost|server_offline|stopped|idle|authorization_required|crash_loop|command_not_found|command_not_executable|cwd_not_found|spawn_failed|sandbox_lost|redirect_blocked|result_too_large)$/
 
-async function callByApi(server: ServerRecord, run: Run, signal: AbortSignal, changed: () => void): Promise<Outcome> {
-  const path = `${serverPath(refOf(server))}/tools/${segment(run.tool)}/call`
+async function callByApi(target: CallTarget, run: Run, signal: AbortSignal, changed: () => void): Promise<Outcome> {
+  const path = toolPath(target, run.tool)
   const headers = { accept: 'text/event-stream' }
   const response = await send('POST', path, { body: { arguments: run.input ?? {} }, headers, signal })
   if (!response.ok) throw await problemOf(response)
@@ -132,13 +145,8 @@ function note(run: Run, requestId: string | undefined, changed: () => void): voi
   changed()
 }
 
-async function callAsClient(
-  server: ServerRecord,
-  run: Run,
-  signal: AbortSignal,
-  changed: () => void,
-): Promise<Outcome> {
-  const session = new McpSession(server.owner, server.name, {
+async function callAsClient(target: CallTarget, run: Run, signal: AbortSignal, changed: () => void): Promise<Outcome> {
+  const session = new McpSession(target.owner, target.name, {
     notification: (method, params) => {
       if (method === 'notifications/progress') run.progress = params as unknown as Progress
       else if (method === 'notifications/message') noteMessage(run, params)
@@ -186,13 +194,20 @@ function noteMessage(run: Run, { data, logger }: Readonly<Record<string, unknown
 }
 
 /** The same call for a shell; the key is a variable, so that it is not copied. */
-export function curlOf(server: ServerRecord, tool: string, input: unknown): string {
-  const url = `${location.origin}${document.documentElement.dataset.base ?? ''}${serverPath(refOf(server))}/tools/${segment(tool)}/call`
+export function curlOf(target: CallTarget, tool: string, input: unknown): string {
+  const url = `${location.origin}${document.documentElement.dataset.base ?? ''}${toolPath(target, tool)}`
+  const body = target.kind === 'group' ? (input ?? {}) : { arguments: input ?? {} }
   const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
   return [
     `curl -X POST ${quoted(url)}`,
     `  -H "Authorization: Bearer $PATCHBAY_TOKEN"`,
     `  -H 'Content-Type: application/json'`,
-    `  -d ${quoted(JSON.stringify({ arguments: input ?? {} }))}`,
+    `  -d ${quoted(JSON.stringify(body))}`,
   ].join(' \\\n')
+}
+
+/** The route that calls a tool; the body of a server's has the arguments in `arguments`, a group's is the arguments. */
+function toolPath({ kind, ...record }: CallTarget, tool: string): string {
+  const path = `/api/${kind}s/${segment(refOf(record))}/tools/${segment(tool)}`
+  return kind === 'group' ? path : `${path}/call`
 }

@@ -82,6 +82,7 @@ export function protocolCard(server: ServerRecord): TemplateResult {
   const warnings =
     (server.status as { readonly warnings?: readonly Parameters<typeof serverWarning>[0][] }).warnings ?? []
   const names = capabilityNames(capabilities)
+  const number = `${plural(counts.tools, '{n} tool', '{n} tools')}, ${plural(counts.prompts, '{n} prompt', '{n} prompts')}, ${plural(counts.resources, '{n} resource', '{n} resources')}`
   return factCard(t('Protocol'), [
     [
       t('Server says'),
@@ -99,10 +100,7 @@ export function protocolCard(server: ServerRecord): TemplateResult {
         ? undefined
         : html`<span class="row wrap">${names.map(name => html`<span class="tag" translate="no">${name}</span>`)}</span>`,
     ],
-    [
-      t('Catalogue'),
-      `${plural(counts.tools, '{n} tool', '{n} tools')}, ${plural(counts.prompts, '{n} prompt', '{n} prompts')}, ${plural(counts.resources, '{n} resource', '{n} resources')}`,
-    ],
+    [t('Catalogue'), server.mine ? t('each user has lists of their own') : number],
     [
       t('To know'),
       warnings.length === 0

@@ -5,8 +5,8 @@ import { refOf, serverPath } from '../../api/servers.ts'
 import type { ServerRecord, ToolRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { PbElement } from '../../components/element.ts'
+import { toast } from '../../components/layers/toast.ts'
 import { errorText } from '../../components/states.ts'
-import { toast } from '../../components/toast.ts'
 import { t } from '../../text/t.ts'
 
 /** The switch for tools that the server adds later. Those that it has now stay on or off, each by its own switch. */

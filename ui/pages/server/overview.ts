@@ -4,10 +4,12 @@ import { isEditable, readHealth, refOf } from '../../api/servers.ts'
 import { hasRole } from '../../api/sharing.ts'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { Resource } from '../../app/resource.ts'
-import { causeOf } from '../../components/cause.ts'
+import { session } from '../../app/session.ts'
 import { PbElement } from '../../components/element.ts'
+import { causeOf } from '../../components/servers/cause.ts'
+import { wantsSignIn } from '../../components/servers/sign-in.ts'
+import { attemptText, isResting } from '../../components/servers/status.ts'
 import { errorState, hintLine, ownWordsOf } from '../../components/states.ts'
-import { attemptText, isResting } from '../../components/status.ts'
 import { serverCallsNote } from '../../text/figures.ts'
 import { formatNumber, UNKNOWN } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
@@ -70,12 +72,12 @@ export class PbServerOverview extends PbElement {
     const { reason } = status
     if (problem)
       return html`<div class="callout bad" role="status">${icon('circle-x')}<div class="grow stack t"><p><b>${problemText(problem)}</b> <code>${problem.code}</code></p>${hintLine(problem)}${ownWordsOf(problem)}</div></div>`
-    if (status.state !== 'offline' || isResting(status) || !reason) return nothing
+    if (status.state !== 'offline' || isResting(status) || !reason || isOfOwner(this.server)) return nothing
     const cause = causeOf(reason.code)
     const attempt = attemptText(status, this.now || Date.now())
     return html`<div class="callout bad" role="status">${icon('circle-x')}<div class="grow stack t"><p><b>${t('Offline: {cause}', { cause: cause ?? problemText(reason) })}</b></p>
       ${hintLine(reason)}
-      ${attempt === undefined ? html`<p>${t('The hub does not try again by itself: change its settings, or try now.')}</p>` : html`<p class="tn" role="timer">${attempt}</p>`}
+      ${attempt === undefined ? html`<p>${wantsSignIn(this.server) ? t('Sign in there: the hub connects then. Others who have signed in use it meanwhile.') : t('The hub does not try again by itself: change its settings, or try now.')}</p>` : html`<p class="tn" role="timer">${attempt}</p>`}
       <details><summary>${t('What was said')}</summary><pre class="code wrap">${ownWords(reason) ?? reason.message}</pre><p class="xs q"><code>${reason.code}</code></p></details></div></div>`
   }
 
@@ -133,6 +135,11 @@ export class PbServerOverview extends PbElement {
   }
 }
 customElements.define('pb-server-overview', PbServerOverview)
+
+/** True when its owner alone has no credential, and the reader is somebody else: a note on every tab says so. */
+function isOfOwner({ owner, status }: ServerRecord): boolean {
+  return status.reason?.ofOwner === true && owner !== session.user?.name
+}
 
 const SPARK_WIDTH = 84
 const SPARK_HEIGHT = 22

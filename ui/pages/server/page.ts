@@ -1,7 +1,7 @@
 import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
 import { asApiError } from '../../api/problem.ts'
-import { connectPath, controlServer, isEditable, refOf, type ServerVerb, serverPath } from '../../api/servers.ts'
+import { controlServer, isEditable, refOf, type ServerVerb, serverPath } from '../../api/servers.ts'
 import { hasRole, type Shared } from '../../api/sharing.ts'
 import type { GroupRecord, ServerRecord, ThingRole } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
@@ -10,13 +10,15 @@ import '../../app/piece-element.ts'
 import { pluginPages } from '../../app/plugin-pages.ts'
 import { Resource } from '../../app/resource.ts'
 import { href, router } from '../../app/router.ts'
-import { endsBySignIn } from '../../components/cause.ts'
-import { type MenuItem, menu } from '../../components/menu.ts'
+import { session } from '../../app/session.ts'
+import { type MenuItem, menu } from '../../components/layers/menu.ts'
+import { toast } from '../../components/layers/toast.ts'
 import { PbPage, tabs } from '../../components/page.ts'
-import { sharedNote } from '../../components/shared-note.ts'
+import { signInLink, signInNote } from '../../components/servers/sign-in.ts'
+import { attemptText, isResting, serverState } from '../../components/servers/status.ts'
+import { lostThing } from '../../components/sharing/lost.ts'
+import { sharedNote } from '../../components/sharing/shared-note.ts'
 import { errorText, show, skeleton } from '../../components/states.ts'
-import { attemptText, isResting, serverState } from '../../components/status.ts'
-import { toast } from '../../components/toast.ts'
 import { formatSpan } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
@@ -47,6 +49,8 @@ class PbPageServer extends PbPage {
   declare busy: ServerVerb | undefined
   declare now: number
   #timer: ReturnType<typeof setInterval> | undefined
+  /** The server as it was last shown, for the text when it is lost. */
+  #seen: { readonly name: string; readonly owner: string; readonly ref: string | undefined } | undefined
   readonly #server = new Resource<ServerRecord>(this, {
     key: () => this.params.ref,
     read: signal => api.get<ServerRecord>(serverPath(this.params.ref ?? ''), { signal }),
@@ -126,10 +130,13 @@ class PbPageServer extends PbPage {
   }
 
   override content(): unknown {
-    return show(
-      this.#server,
-      server => this.#whole(server),
-      () => skeleton(8),
+    const { ref } = this.params
+    const { data, error } = this.#server
+    if (data) this.#seen = { name: data.name, owner: data.owner, ref }
+    const seen = this.#seen?.ref === ref ? this.#seen : undefined
+    const loading = (): unknown => skeleton(8)
+    return (
+      lostThing('server', data ? undefined : error, seen) ?? show(this.#server, server => this.#whole(server), loading)
     )
   }
 
@@ -145,12 +152,13 @@ class PbPageServer extends PbPage {
   }
 
   #entries(server: ServerRecord) {
-    const { counts } = server.status
+    // Where each caller has lists of its own, the sums of the status are not the reader's.
+    const counts = server.mine ? undefined : server.status.counts
     const all = [
       { id: 'overview', label: t('Overview') },
-      { id: 'tools', label: t('Tools'), n: counts.tools },
-      { id: 'prompts', label: t('Prompts'), n: counts.prompts },
-      { id: 'resources', label: t('Resources'), n: counts.resources },
+      { id: 'tools', label: t('Tools'), n: counts?.tools },
+      { id: 'prompts', label: t('Prompts'), n: counts?.prompts },
+      { id: 'resources', label: t('Resources'), n: counts?.resources },
       { id: 'logs', label: t('Logs') },
       { id: 'metrics', label: t('Metrics') },
       { id: 'settings', label: t('Settings') },
@@ -176,7 +184,7 @@ class PbPageServer extends PbPage {
   /** Notes on every tab: the owner, the origin, and a pending review. */
   #notes(server: ServerRecord): unknown {
     const review = server.review as { readonly required?: boolean; readonly hash: string } | undefined
-    return html`${sharedNote(thingOf(server), server.role, server.visibility)}${
+    return html`${sharedNote(thingOf(server), server.role, server.visibility)}${signInNote(server, server.owner === session.user?.name)}${
       server.origin === 'file'
         ? html`<div class="callout">${icon('file-text')}<p>${t('This server is in the settings file. Change it there: the hub applies edits of the file by itself.')}</p></div>`
         : nothing
@@ -278,13 +286,6 @@ function ruleItems(server: ServerRecord) {
   if (!pluginPages.has('guards')) return []
   const action = () => void router.go(`/guards?drawer=new&of=server:${encodeURIComponent(refOf(server))}`)
   return [{ label: t('New content rule'), icon: 'shield', action }]
-}
-
-/** The way to the user's own sign-in at a server that asks for one. */
-function signInLink({ id, credentials, status: { reason } }: ServerRecord): unknown {
-  const isNeeded = endsBySignIn(reason?.code)
-  if (id === undefined || !pluginPages.has('connections') || !(isNeeded || credentials !== undefined)) return nothing
-  return html`<a class="btn ${isNeeded ? 'pri' : ''}" href=${href(connectPath(id))}>${icon('key')}${t('Sign in')}</a>`
 }
 
 declare global {

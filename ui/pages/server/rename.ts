@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { ToolRecord } from '../../api/types.ts'
-import { dialog, hide } from '../../components/layer.ts'
+import { dialog, hide } from '../../components/layers/layer.ts'
 import { t } from '../../text/t.ts'
 
 /** Inputs of the dialog from its tab. */

@@ -1,4 +1,5 @@
 import { api } from '../../api/client.ts'
+import { hasRole } from '../../api/sharing.ts'
 import type { ServerRecord } from '../../api/types.ts'
 import { t } from '../../text/t.ts'
 
@@ -10,11 +11,10 @@ const NOT_SETTINGS: ReadonlySet<string> = new Set([
   ...['status', 'review', 'problem', 'tools', 'toolsDefault', 'prompts', 'resources', 'visibility'],
 ])
 
-/** The configuration of a server without what other tabs change. */
+/** The configuration of a server without what other tabs change; the name for those alone who may change it. */
 export function settingsOf(server: ServerRecord): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    Object.entries(server).filter(([name, value]) => !NOT_SETTINGS.has(name) && value !== undefined),
-  )
+  const isShown = (name: string): boolean => !NOT_SETTINGS.has(name) && (name !== 'name' || hasRole(server, 'owner'))
+  return Object.fromEntries(Object.entries(server).filter(([name, value]) => isShown(name) && value !== undefined))
 }
 
 let transports: Promise<Readonly<Record<string, Schema>>> | undefined
@@ -44,20 +44,19 @@ const ms = (title: string, description?: string): Schema => ({
   ...(description === undefined ? {} : { description }),
 })
 
+const nameSchema = (): Schema => ({
+  ...{ type: 'string', minLength: 1, maxLength: 64, title: t('Name') },
+  description: t('Clients know it by this name: another one changes their addresses.'),
+})
+
 /** The schema of a server's form: its transport's own fields, then those that all servers have. */
 export async function settingsSchema(server: ServerRecord): Promise<Schema> {
   const own = (await transportSchemas())[server.transport]
   return {
     type: 'object',
-    required: ['name', ...((own?.required ?? []) as readonly string[])],
+    required: [...(hasRole(server, 'owner') ? ['name'] : []), ...((own?.required ?? []) as readonly string[])],
     properties: {
-      name: {
-        type: 'string',
-        minLength: 1,
-        maxLength: 64,
-        title: t('Name'),
-        description: t('Clients know it by this name: another one changes their addresses.'),
-      },
+      ...(hasRole(server, 'owner') ? { name: nameSchema() } : {}),
       description: { type: 'string', maxLength: 2000, title: t('Description') },
       tags: {
         type: 'array',

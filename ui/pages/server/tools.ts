@@ -6,11 +6,11 @@ import type { GroupRecord, ServerRecord, ToolRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
-import { confirmed } from '../../components/confirm.ts'
 import { PbElement } from '../../components/element.ts'
-import { menu } from '../../components/menu.ts'
+import { confirmed } from '../../components/layers/confirm.ts'
+import { menu } from '../../components/layers/menu.ts'
+import { toast } from '../../components/layers/toast.ts'
 import { emptyState, errorText, show } from '../../components/states.ts'
-import { toast } from '../../components/toast.ts'
 import { formatNumber } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { plural, t } from '../../text/t.ts'
@@ -18,7 +18,7 @@ import { renameDialog } from './rename.ts'
 import './new-tools.ts'
 import './try.ts'
 import '../../components/json/json.ts'
-import '../../components/row-menu.ts'
+import '../../components/layers/row-menu.ts'
 
 /** Number of tools above which further ones are found only by the search. */
 const MOST_SHOWN = 300
@@ -80,7 +80,7 @@ export class PbServerTools extends PbElement {
     const wanted = this.query.get('tool')
     const chosen = items.find(({ name }) => name === wanted) ?? shown[0] ?? items[0]
     return html`${isLive || readAt === null ? nothing : html`<div class="callout">${icon('history')}<p>${t('The server is not online. These tools are from its last known list, read')} <pb-time .at=${readAt}></pb-time>.</p></div>`}
-      <div class="try">${this.#list(items, shown, chosen)}<div class="stack trymain">${chosen ? html`${this.#changed(chosen)}<pb-try-tool .server=${this.server} .groups=${this.groups} .tool=${chosen}></pb-try-tool>` : nothing}</div></div>`
+      <div class="try">${this.#list(items, shown, chosen)}<div class="stack trymain">${chosen ? html`${this.#changed(chosen)}<pb-try-tool .target=${{ kind: 'server', ...this.server }} .groups=${this.groups} .tool=${chosen}></pb-try-tool>` : nothing}</div></div>`
   }
 
   #fits(tool: ToolRecord): boolean {

@@ -1,19 +1,19 @@
 import { html, nothing, type PropertyValues } from 'lit'
 import { refOf } from '../../api/servers.ts'
-import type { GroupRecord, ServerRecord, ToolRecord } from '../../api/types.ts'
+import type { GroupRecord, ToolRecord } from '../../api/types.ts'
 import { live } from '../../app/live.ts'
-import { confirmed } from '../../components/confirm.ts'
 import { copyText } from '../../components/copy.ts'
 import { PbElement } from '../../components/element.ts'
 import type { PbJsonEditor } from '../../components/json/json-editor.ts'
+import { confirmed } from '../../components/layers/confirm.ts'
+import { toast } from '../../components/layers/toast.ts'
 import { segments } from '../../components/page.ts'
 import { newValue, type PbSchemaForm, type SchemaFormChange } from '../../components/schema-form/schema-form.ts'
-import { toast } from '../../components/toast.ts'
 import { formatClock, formatMs } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
 import { readGroups } from '../servers/data.ts'
-import { canBeClient, curlOf, type Run, startCall } from './call.ts'
+import { type CallTarget, canBeClient, curlOf, type Run, startCall } from './call.ts'
 import { outcomeLine, outcomeMark, outcomeView, type ResultView, runningView } from './outcome.ts'
 import './question.ts'
 import '../../components/json/json-editor.ts'
@@ -26,7 +26,7 @@ const inputs = new Map<string, unknown>()
 /** Tries a tool: its input as a synchronized form and JSON, the call, its result, and previous calls. */
 export class PbTryTool extends PbElement {
   static override properties = {
-    server: { attribute: false },
+    target: { attribute: false },
     groups: { attribute: false },
     tool: { attribute: false },
     mode: { state: true },
@@ -36,7 +36,8 @@ export class PbTryTool extends PbElement {
     view: { state: true },
     now: { state: true },
   }
-  declare server: ServerRecord
+  declare target: CallTarget
+  /** Read when they are needed, if they are absent. */
   declare groups: readonly GroupRecord[] | undefined
   declare tool: ToolRecord
   declare mode: 'form' | 'json'
@@ -70,7 +71,7 @@ export class PbTryTool extends PbElement {
 
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed)
-    const key = `${refOf(this.server)} ${this.tool.name}`
+    const key = `${this.target.kind} ${refOf(this.target)} ${this.tool.name}`
     if (key === this.#key) return
     this.#abort?.()
     this.#key = key
@@ -151,7 +152,7 @@ export class PbTryTool extends PbElement {
     const { run } = this
     if (!run) return html`<p class="s q tryempty">${t('What the tool answers comes here.')}</p>`
     const question = run.question
-      ? html`<pb-server-question .question=${run.question} .name=${this.server.name}></pb-server-question>`
+      ? html`<pb-server-question .question=${run.question} .name=${this.target.name}></pb-server-question>`
       : nothing
     if (run.outcome)
       return outcomeView(run, this.view, view => {
@@ -188,7 +189,7 @@ export class PbTryTool extends PbElement {
   }
 
   readonly #curl = async (): Promise<void> => {
-    const done = await copyText(curlOf(this.server, this.tool.name, this.input))
+    const done = await copyText(curlOf(this.target, this.tool.name, this.input))
     toast(
       done
         ? t('Copied. PATCHBAY_TOKEN stands for an access key of yours.')
@@ -209,7 +210,15 @@ export class PbTryTool extends PbElement {
       })
       if (!yes) return
     }
-    this.#call(canBeClient(this.server, this.groups ?? (await readGroups().catch(() => undefined))))
+    this.#call(await this.#asClient())
+  }
+
+  /** A group is always at its address; a server is, unless a group of the same name is there. */
+  async #asClient(): Promise<boolean> {
+    const { kind, owner, name, transport = '' } = this.target
+    if (kind === 'group') return true
+    const groups = this.groups ?? (await readGroups().catch(() => undefined))
+    return canBeClient({ owner, name, transport }, groups)
   }
 
   #call(asClient: boolean): void {
@@ -218,7 +227,7 @@ export class PbTryTool extends PbElement {
       if (news.outcome) this.#ended(key)
       if (this.run?.id === news.id) this.requestUpdate()
     }
-    const { run, abort } = startCall(this.server, this.tool.name, this.input, changed, asClient)
+    const { run, abort } = startCall(this.target, this.tool.name, this.input, changed, asClient)
     history.set(key, [run, ...(history.get(key) ?? [])].slice(0, MOST_RUNS))
     this.run = run
     this.#abort = abort

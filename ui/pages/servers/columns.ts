@@ -3,12 +3,13 @@ import { isEditable, refOf, type ServerHealthRecord } from '../../api/servers.ts
 import type { ServerRecord } from '../../api/types.ts'
 import { href } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
-import { causeOf } from '../../components/cause.ts'
-import { checksBar } from '../../components/checks-bar.ts'
-import type { MenuItem } from '../../components/menu.ts'
-import { ownerNote } from '../../components/roles.ts'
-import { isResting, serverState, transportMark } from '../../components/status.ts'
-import type { Column } from '../../components/table.ts'
+import type { MenuItem } from '../../components/layers/menu.ts'
+import type { Column } from '../../components/lists/table.ts'
+import { causeOf } from '../../components/servers/cause.ts'
+import { checksBar } from '../../components/servers/checks-bar.ts'
+import { wantsSignIn, worksForReader } from '../../components/servers/sign-in.ts'
+import { isResting, serverState, transportMark } from '../../components/servers/status.ts'
+import { ownerNote } from '../../components/sharing/roles.ts'
 import { tagsOf } from '../../components/tags.ts'
 import { formatCount, formatNumber, UNKNOWN } from '../../text/format.ts'
 import { t } from '../../text/t.ts'
@@ -75,6 +76,10 @@ function stateCell(server: ServerRecord, actions: RowActions): unknown {
   if (review?.required) return html`${serverState(server)}<span class="cellsub subst">${t('waits for a review')}</span>`
   if (!actions.isPending(server)) {
     const { state, reason } = server.status
+    if (worksForReader(server))
+      return html`${serverState(server)}<span class="cellsub subst">${t('with your own sign-in')}</span>`
+    if (server.mine && wantsSignIn(server) && !isResting(server.status))
+      return html`${serverState(server)}<span class="cellsub subst">${causeOf('sign_in_needed')}</span>`
     const cause = state === 'offline' && reason && !isResting(server.status) ? causeOf(reason.code) : undefined
     if (cause === undefined) return serverState(server, { reason: state === 'connecting' })
     return html`${serverState(server)}<span class="cellsub subst">${cause}</span>`

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
-import { stateOf } from '../../components/status.ts'
+import { stateOf } from '../../components/servers/status.ts'
 import { allTags } from '../../components/tags.ts'
 import { icon } from '../../text/icon.ts'
 import { t } from '../../text/t.ts'
@@ -58,7 +58,7 @@ const EXAMPLES = {
   stopped: { state: 'offline', reason: { code: 'stopped', message: '' } },
 } as const
 const example = (condition: Condition) =>
-  stateOf({ ...EXAMPLES[condition], since: '', counts: { tools: 0, prompts: 0, resources: 0 } })
+  stateOf({ status: { ...EXAMPLES[condition], since: '', counts: { tools: 0, prompts: 0, resources: 0 } } })
 const iconOf = (condition: Condition): string => example(condition).icon
 /** The word of a condition, as in the column of states. */
 export const wordOf = (condition: Condition): string => example(condition).word

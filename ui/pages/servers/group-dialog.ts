@@ -1,7 +1,7 @@
 import { html, type TemplateResult } from 'lit'
 import type { GroupRecord, ServerRecord } from '../../api/types.ts'
 import { href } from '../../app/router.ts'
-import { dialog, hide } from '../../components/layer.ts'
+import { dialog, hide } from '../../components/layers/layer.ts'
 import { plural, t } from '../../text/t.ts'
 
 /** Data and actions of the dialog. */

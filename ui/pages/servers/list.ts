@@ -1,6 +1,6 @@
 import { refOf } from '../../api/servers.ts'
 import type { ServerRecord } from '../../api/types.ts'
-import { isResting } from '../../components/status.ts'
+import { isResting } from '../../components/servers/status.ts'
 import { hasTag } from '../../components/tags.ts'
 import { problemText } from '../../text/problem.ts'
 
@@ -79,6 +79,6 @@ export function countConditions(servers: readonly ServerRecord[]): Readonly<Reco
 export function lastError(server: ServerRecord): string | undefined {
   if (server.problem) return problemText(server.problem)
   const { reason, state } = server.status
-  if (!reason || state === 'online' || isResting(server.status)) return undefined
+  if (!reason || state === 'online' || isResting(server.status) || reason.ofOwner) return undefined
   return problemText(reason).replace(/\s+/g, ' ')
 }

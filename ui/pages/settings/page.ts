@@ -8,6 +8,7 @@ import { adminsOnly } from '../../components/admins-only.ts'
 import { closedBy } from '../../components/closed-by.ts'
 import { type Crumb, PbPage } from '../../components/page.ts'
 import { t } from '../../text/t.ts'
+import './moving.ts'
 import './own.ts'
 import './system.ts'
 
@@ -22,6 +23,7 @@ const SECTIONS: readonly Section[] = [
   { id: 'hosted-keys', label: () => t('Hosted keys') },
   { id: 'appearance', label: () => t('Appearance and keys') },
   { id: 'limits', label: () => t('Your limits') },
+  { id: 'moving', label: () => t('Export and import') },
   { id: 'hub', label: () => t('General'), admin: true },
   { id: 'logs', label: () => t('Logs and sinks'), admin: true },
   { id: 'raw', label: () => t('All as JSON'), admin: true },
@@ -46,10 +48,17 @@ export class PbPageSettings extends PbPage {
         ({ id, label }) =>
           html`<li><a href=${href(`/settings/${id}`)} aria-current=${id === present ? 'page' : nothing}>${label()}</a></li>`,
       )}</ul>`
-    return html`<div class="setg"><nav class="setnav" aria-label=${t('Sections')}><p class="xs q">${t('Yours')}</p>${list(own)}${session.isAdmin ? html`<p class="xs q">${t('Hub')}</p>${list(hub)}` : nothing}</nav>
-      <div class="stack">${closed ? closedBy(closed) : piece ? html`<pb-piece .piece=${piece}></pb-piece>` : own.some(({ id }) => id === present) ? html`<pb-own-settings .section=${present}></pb-own-settings>` : session.isAdmin ? html`<pb-system-settings .section=${present}></pb-system-settings>` : adminsOnly()}</div></div>`
+    return html`<div class="setg"><nav class="setnav" aria-label=${t('Sections')}><p class="xs q">${t('Personal')}</p>${list(own)}${session.isAdmin ? html`<p class="xs q">${t('Hub')}</p>${list(hub)}` : nothing}</nav>
+      <div class="stack">${closed ? closedBy(closed) : piece ? html`<pb-piece .piece=${piece}></pb-piece>` : sectionContent(present, own)}</div></div>`
   }
 }
+
+function sectionContent(present: string, own: readonly Section[]): unknown {
+  if (present === 'moving') return html`<pb-moving></pb-moving>`
+  if (own.some(({ id }) => id === present)) return html`<pb-own-settings .section=${present}></pb-own-settings>`
+  return session.isAdmin ? html`<pb-system-settings .section=${present}></pb-system-settings>` : adminsOnly()
+}
+
 function sectionOf({ id, title }: Piece): Section {
   return { id, label: title }
 }

@@ -4,12 +4,12 @@ import { type ApiError, asApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
 import { router } from '../../app/router.ts'
-import { confirmed } from '../../components/confirm.ts'
 import { savedElsewhere } from '../../components/conflict.ts'
 import { PbElement } from '../../components/element.ts'
+import { confirmed } from '../../components/layers/confirm.ts'
+import { toast } from '../../components/layers/toast.ts'
+import { mark } from '../../components/servers/status.ts'
 import { errorState, errorText, ownWordsOf, show } from '../../components/states.ts'
-import { mark } from '../../components/status.ts'
-import { toast } from '../../components/toast.ts'
 import { formatCount } from '../../text/format.ts'
 import { icon } from '../../text/icon.ts'
 import { fieldText, type Problem, problemText } from '../../text/problem.ts'
@@ -130,7 +130,7 @@ export class PbSystemSettings extends PbElement {
     return html`<div class="setrow"><div><p class="med s" id="label-${key}">${settingLabel(key)}</p><p class="xs q">${mistake ? html`<span class="st-bad">${fieldText(mistake)}</span>` : hint(source)}</p></div>
       <div class="setv">${this.#field(key, key in this.changes ? this.changes[key] : value, source)}</div><div class="row wrap sets">${sourceTag(source)}${source.pending || key in this.changes ? html`<span class="tag warn">${icon('rotate-cw')}${t('Needs a restart')}</span>` : nothing}${
         source.source === 'store' && !source.locked
-          ? html`<button type="button" class="btn ghost sm" @click=${() => this.#set({ ...this.changes, [key]: null })}>${t('Reset')}</button>`
+          ? html`<button type="button" class="btn ghost sm" @click=${() => this.#set({ ...this.changes, [key]: null })}>${t('Restore default')}</button>`
           : nothing
       }</div></div>`
   }

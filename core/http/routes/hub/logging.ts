@@ -15,6 +15,8 @@ import { qualified } from '../views.ts'
 export interface LoggingView {
   readonly levels: Pick<LogLevels, 'default' | 'setDefault' | 'set' | 'list'>
   sinks(): readonly SinkState[]
+  /** Names of components whose level can be set. */
+  readonly components: readonly string[]
 }
 
 /** Dependencies of the routes of `/api/admin/logging`. */
@@ -26,8 +28,6 @@ export interface LoggingDeps {
 }
 
 const tag = 'administration'
-const COMPONENTS = [...['hub', 'http', 'mcp', 'connections', 'registry', 'plugins', 'alerts', 'assistant', 'history']]
-const FORMS = `${COMPONENTS.join(', ')}, plugin:<name>, sink:<id> or server:<ref>`
 /** Most names in a message. */
 const MOST_NAMED = 40
 const LONGEST_MS = 24 * 60 * 60 * 1_000
@@ -70,13 +70,25 @@ const example = {
   ],
 }
 
-const change = z.strictObject({
-  level: level.optional().meta({ description: 'For all that `levels` does not name, until the hub stops' }),
-  levels: limitedRecord(z.string().min(1).max(300), level.nullable(), 100)
-    .optional()
-    .meta({ description: `By component: ${FORMS}; null removes` }),
-  until: z.string().max(64).optional().meta({ description: 'A duration of at most 24h; absent: until the hub stops' }),
-})
+function changeOf(components: readonly string[]) {
+  return z.strictObject({
+    level: level.optional().meta({ description: 'For all that `levels` does not name, until the hub stops' }),
+    levels: limitedRecord(z.string().min(1).max(300), level.nullable(), 100)
+      .optional()
+      .meta({ description: `By component: ${formsOf(components)}; null removes` }),
+    until: z
+      .string()
+      .max(64)
+      .optional()
+      .meta({ description: 'A duration of at most 24h; absent: until the hub stops' }),
+  })
+}
+
+type Change = z.infer<ReturnType<typeof changeOf>>
+
+function formsOf(components: readonly string[]): string {
+  return `${components.join(', ')}, plugin:<name>, sink:<id> or server:<ref>`
+}
 
 /** Routes for levels at run time, and for the state of the sinks. */
 export function loggingRoutes(deps: LoggingDeps): Route[] {
@@ -108,7 +120,7 @@ export function loggingRoutes(deps: LoggingDeps): Route[] {
       access: 'admin',
       summary: 'Set log levels of components and servers, at once',
       tag,
-      body: change,
+      body: changeOf(view.components),
       responses: { 200: { description: 'The state after the change', schema: logging, example } },
       async handle({ actor, body, info }) {
         const changes = await readChanges(deps, actor, body)
@@ -133,7 +145,7 @@ export function loggingRoutes(deps: LoggingDeps): Route[] {
 async function readChanges(
   deps: LoggingDeps,
   actor: UserActor,
-  { level: wanted, levels = {}, until }: z.infer<typeof change>,
+  { level: wanted, levels = {}, until }: Change,
 ): Promise<readonly LevelChange[]> {
   const forMs = until === undefined ? undefined : parseDuration(until)
   const problems = unknownComponents(deps, levels)
@@ -161,23 +173,20 @@ async function readChanges(
  * Returns errors for unknown components. The level of a component that no longer exists can still be removed. Servers are
  * checked elsewhere.
  */
-function unknownComponents(
-  { logging, plugins }: LoggingDeps,
-  levels: NonNullable<z.infer<typeof change>['levels']>,
-): FieldError[] {
+function unknownComponents({ logging, plugins }: LoggingDeps, levels: NonNullable<Change['levels']>): FieldError[] {
   const kept = new Set(logging.levels.list().map(({ key }) => key))
   const known: Readonly<Record<string, readonly string[]>> = {
     plugin: plugins.list().map(({ name }) => `plugin:${name}`),
     sink: logging.sinks().map(({ id }) => `sink:${id}`),
   }
   return Object.entries(levels).flatMap(([key, to]) => {
-    if (COMPONENTS.includes(key) || /^server:./.test(key) || (to === null && kept.has(key))) return []
+    if (logging.components.includes(key) || /^server:./.test(key) || (to === null && kept.has(key))) return []
     const [, kind = ''] = /^(plugin|sink):/.exec(key) ?? []
     const names = known[kind]
     if (names?.includes(key)) return []
     const detail = names
       ? `There is no ${kind} of this name: one of ${listed(names)}`
-      : `There is no component of this name: one of ${FORMS}`
+      : `There is no component of this name: one of ${formsOf(logging.components)}`
     return [{ pointer: `#/levels/${pointerToken(key)}`, code: 'enum' as const, detail }]
   })
 }

@@ -1,14 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { Alerts } from '../../../alerts/create.ts'
-import { isAmount } from '../../../config/layers.ts'
-import type { HubConfig } from '../../../config/schema.ts'
+import { isAmount } from '../../../config/known-settings.ts'
+import { membersOf } from '../../../config/shape/hub-settings.ts'
 import type { FieldError } from '../../../contract/errors.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import type { Dashboards } from '../../../dashboards/dashboards.ts'
 import { isAdmin } from '../../../domain/ownership.ts'
 import { HEALTH_CHECK } from '../../../domain/server/health-check.ts'
+import { exactSize } from '../../../domain/size.ts'
 import { validationError } from '../../../domain/validation-error.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
@@ -20,7 +21,9 @@ import {
   type Key,
   readSettings,
   refuseLocked,
+  settingsOf,
   systemSettings,
+  valueSchema,
   writtenAmount,
 } from './system-settings.ts'
 
@@ -49,28 +52,43 @@ const rotation = z.strictObject({
   maxFiles: z.number().int().min(1).max(10_000).optional(),
   compress: z.boolean().optional(),
 })
-const database = z.strictObject({
+const ownDatabase = z.strictObject({
   enabled: z.boolean().optional(),
   table: z.string().max(63).optional(),
   retention: amount.optional().meta({ description: 'Milliseconds, or a text such as 30d' }),
-  maxSize: amount.optional(),
   indexes: z.array(z.string().max(32)).max(16).optional(),
 })
-const changes = z.strictObject({
-  logRotation: rotation.optional(),
-  logging: z
-    .strictObject({
-      level: z.enum(['error', 'warn', 'info', 'debug', 'trace']).optional(),
-      database: database.optional(),
-    })
-    .optional(),
-  // Parts of the answer, which stay as they are.
-  healthCheck: anyObject.optional(),
-  alerting: anyObject.optional(),
-  notifications: anyObject.optional(),
-  dashboards: z.array(anyObject).optional(),
-  problems: z.array(anyObject).optional(),
-})
+
+/** The section of the records, with the members that plugins define. */
+function databaseOf(config: ConfigView) {
+  const { ofPlugins } = settingsOf(config)
+  const theirs = membersOf('logging.database', settingsOf(config)).map(([name, key]) => {
+    const { takes = { type: 'bytes' } } = ofPlugins[key] ?? {}
+    return [name, (takes.type === 'bytes' ? amount : valueSchema(takes)).optional()] as const
+  })
+  return ownDatabase.extend(Object.fromEntries(theirs))
+}
+
+function changesOf(config: ConfigView) {
+  return z.strictObject({
+    logRotation: rotation.optional(),
+    logging: z
+      .strictObject({
+        level: z.enum(['error', 'warn', 'info', 'debug', 'trace']).optional(),
+        database: databaseOf(config).optional(),
+      })
+      .optional(),
+    // Parts of the answer, which stay as they are.
+    healthCheck: anyObject.optional(),
+    alerting: anyObject.optional(),
+    notifications: anyObject.optional(),
+    dashboards: z.array(anyObject).optional(),
+    problems: z.array(anyObject).optional(),
+  })
+}
+
+type Changes = z.output<ReturnType<typeof changesOf>>
+
 /** Members of the answer that are changed elsewhere, and where. */
 const ELSEWHERE = {
   healthCheck: 'the settings file, or the server',
@@ -79,60 +97,76 @@ const ELSEWHERE = {
   dashboards: '/api/monitoring/dashboards',
   problems: 'the settings file',
 } as const
-const shown = z.object({
-  healthCheck: z.object({
-    enabled: z.boolean(),
-    interval: z.number(),
-    timeout: z.number(),
-    retries: z.number(),
-    endpoints: anyObject.optional(),
-  }),
-  alerting: z.object({ rules: z.array(anyObject) }),
-  notifications: z.record(z.string(), anyObject).meta({ description: 'Your channels by name; secrets are masked' }),
-  dashboards: z.array(anyObject),
-  logRotation: rotation,
-  logging: z.object({ level: z.string(), database }),
-  problems: z
-    .array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() }))
-    .optional()
-    .meta({ description: 'For administrators: rules, channels and dashboards of the settings file with mistakes' }),
-})
-const example = {
-  healthCheck: { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 },
-  alerting: { rules: [{ name: 'down', condition: 'server_status == offline', severity: 'critical' }] },
-  notifications: { ops: { type: 'webhook', enabled: true, config: { url: '••••erts' } } },
-  dashboards: [{ name: 'system-overview', builtIn: true }],
-  logRotation: { enabled: true, interval: 'daily', maxSize: '100MB', maxFiles: 14, compress: true },
-  logging: {
-    level: 'info',
-    database: {
-      ...{ enabled: true, table: 'log_record', retention: '30d', maxSize: '2GiB' },
-      indexes: ['timestamp'],
-    },
-  },
+
+function answerOf(config: ConfigView) {
+  return z.object({
+    healthCheck: z.object({
+      enabled: z.boolean(),
+      interval: z.number(),
+      timeout: z.number(),
+      retries: z.number(),
+      endpoints: anyObject.optional(),
+    }),
+    alerting: z.object({ rules: z.array(anyObject) }),
+    notifications: z.record(z.string(), anyObject).meta({ description: 'Your channels by name; secrets are masked' }),
+    dashboards: z.array(anyObject),
+    logRotation: rotation,
+    logging: z.object({ level: z.string(), database: databaseOf(config) }),
+    problems: z
+      .array(z.object({ pointer: z.string(), code: z.string(), detail: z.string() }))
+      .optional()
+      .meta({ description: 'For administrators: rules, channels and dashboards of the settings file with mistakes' }),
+  })
 }
 
+function exampleOf(config: ConfigView) {
+  const { ofPlugins } = settingsOf(config)
+  const theirs = membersOf('logging.database', settingsOf(config)).map(([name, key]) => {
+    const value = ofPlugins[key]?.default
+    return [name, typeof value === 'number' ? exactSize(value) : value] as const
+  })
+  return {
+    healthCheck: { enabled: true, interval: 30_000, timeout: 5_000, retries: 2 },
+    alerting: { rules: [{ name: 'down', condition: 'server_status == offline', severity: 'critical' }] },
+    notifications: { ops: { type: 'webhook', enabled: true, config: { url: '••••erts' } } },
+    dashboards: [{ name: 'system-overview', builtIn: true }],
+    logRotation: { enabled: true, interval: 'daily', maxSize: '100MB', maxFiles: 14, compress: true },
+    logging: {
+      level: 'info',
+      database: {
+        ...{ enabled: true, table: 'log_record', retention: '30d' },
+        ...Object.fromEntries(theirs),
+        indexes: ['timestamp'],
+      },
+    },
+  }
+}
+
+type Members = Readonly<Record<string, string>>
+
 /** Members of the sections, and the settings of the hub that they are. */
-const ROTATION = {
+const ROTATION: Members = {
   interval: 'logRotation',
   maxSize: 'logMaxSizeBytes',
   maxFiles: 'logMaxFiles',
   compress: 'logCompress',
-} as const satisfies Record<string, Key>
-const DATABASE = {
+} satisfies Record<string, Key>
+const DATABASE: Members = {
   enabled: 'logDatabase',
   table: 'logTable',
   retention: 'logRetentionMs',
-  maxSize: 'historyMaxBytes',
   indexes: 'logIndexes',
-} as const satisfies Record<string, Key>
+} satisfies Record<string, Key>
 
-/** Settings that are written with a unit. */
-const AMOUNTS = ['logMaxSizeBytes', 'logRetentionMs', 'historyMaxBytes'] as const satisfies readonly Key[]
+function databaseMembers(config: ConfigView): Members {
+  return { ...DATABASE, ...Object.fromEntries(membersOf('logging.database', settingsOf(config))) }
+}
 
 /** Routes to show and change how this hub monitors servers and keeps records. */
 export function monitoringConfigRoutes(deps: MonitoringConfigDeps): Route[] {
-  const responses = { 200: { description: 'The configuration', schema: shown, example } }
+  const { config } = deps
+  const example = exampleOf(config)
+  const responses = { 200: { description: 'The configuration', schema: answerOf(config), example } }
   return [
     route({
       method: 'GET',
@@ -151,15 +185,17 @@ export function monitoringConfigRoutes(deps: MonitoringConfigDeps): Route[] {
       summary:
         'Change how records are kept, from the next start; the rest of the answer may be sent back as it was read',
       bodyLimit: BODY_BYTES,
-      body: changes.meta({ examples: [{ logRotation: { interval: 'weekly' } }] }),
+      body: changesOf(config).meta({ examples: [{ logRotation: { interval: 'weekly' } }] }),
       responses,
       async handle({ actor, body, info, request }) {
         const stored = await deps.registry.settings.allSystem()
-        const now = systemSettings(deps.config, stored) as Partial<HubConfig>
+        const now = systemSettings(config, stored)
         refuseChanged(body, await configFor(deps, actor))
-        const requested = settingsOf(body, now)
-        const settings = readSettings(changedOf(deps.config, stored, requested, now), pointerOf)
-        refuseLocked(deps.config, Object.keys(settings) as Key[])
+        const members = databaseMembers(config)
+        const requested = requestedOf(body, members, now)
+        const changed = changedOf(config, stored, requested, now)
+        const settings = readSettings(config, changed, key => pointerOf(key, members))
+        refuseLocked(config, Object.keys(settings))
         await deps.registry.settings.setSystem(actor, settings, writeOptions(request.headers))
         if (Object.keys(settings).length === 0) return reply(deps, actor)
         const detail = { keys: Object.keys(settings) }
@@ -180,9 +216,14 @@ async function reply(deps: MonitoringConfigDeps, actor: UserActor) {
 
 async function configFor(deps: MonitoringConfigDeps, actor: UserActor) {
   const stored = await deps.registry.settings.allSystem()
+  const members = databaseMembers(deps.config)
+  // Those that are written with a unit are shown as they were written.
+  const amounts = [...Object.values(ROTATION), ...Object.values(members)].filter(key =>
+    isAmount(key, settingsOf(deps.config)),
+  )
   const settings = {
-    ...(systemSettings(deps.config, stored) as Partial<HubConfig>),
-    ...Object.fromEntries(AMOUNTS.map(key => [key, writtenAmount(deps.config, stored, key)])),
+    ...systemSettings(deps.config, stored),
+    ...Object.fromEntries(amounts.map(key => [key, writtenAmount(deps.config, stored, key)])),
   }
   const channels = await deps.alerts.channels.list(actor)
   return {
@@ -193,27 +234,29 @@ async function configFor(deps: MonitoringConfigDeps, actor: UserActor) {
     ),
     dashboards: await deps.dashboards.list(actor),
     logRotation: { enabled: settings.logRotation !== 'none', ...pick(settings, ROTATION) },
-    logging: { level: settings.logLevel, database: pick(settings, DATABASE) },
+    logging: { level: settings.logLevel, database: pick(settings, members) },
     ...(isAdmin(actor) ? { problems: deps.fileProblems() } : {}),
   }
 }
+
+type Shown = ReturnType<typeof systemSettings>
 
 /** Returns the settings that change. A setting that is sent unchanged, or with an equivalent value, is not included. */
 function changedOf(
   config: ConfigView,
   stored: Readonly<Record<string, JsonValue>>,
   requested: Readonly<Record<string, JsonValue>>,
-  now: Partial<HubConfig>,
+  now: Shown,
 ): Record<string, JsonValue> {
   const isSame = ([key, value]: [string, JsonValue]): boolean => {
-    const shown = isAmount(key) ? writtenAmount(config, stored, key as Key) : now[key as Key]
+    const shown = isAmount(key, settingsOf(config)) ? writtenAmount(config, stored, key) : now[key]
     return isDeepStrictEqual(value, shown)
   }
   return Object.fromEntries(Object.entries(requested).filter(entry => !isSame(entry)))
 }
 
 /** Throws `validation_failed` with `read_only` for each part that is sent and differs from the answer. */
-function refuseChanged(body: z.output<typeof changes>, answer: object): void {
+function refuseChanged(body: Changes, answer: object): void {
   const shown = new Map(Object.entries(asJson(answer)))
   const errors = Object.entries(ELSEWHERE).flatMap(([member, place]): FieldError[] => {
     const sent = body[member as keyof typeof ELSEWHERE]
@@ -235,29 +278,26 @@ function withoutEvaluation(part: unknown): unknown {
   return { ...part, rules: part.rules.map(({ health: _, pending: __, ...rule }) => rule) }
 }
 
-function pick(settings: Partial<HubConfig>, keys: Readonly<Record<string, Key>>) {
+function pick(settings: Shown, keys: Members) {
   return Object.fromEntries(Object.entries(keys).map(([member, key]) => [member, settings[key]]))
 }
 
-function settingsOf(
-  { logRotation = {}, logging = {} }: z.output<typeof changes>,
-  now: Pick<HubConfig, 'logRotation'>,
+function requestedOf(
+  { logRotation = {}, logging = {} }: Changes,
+  members: Members,
+  now: Shown,
 ): Record<string, JsonValue> {
   const { enabled, ...limits } = logRotation
   return {
     ...renamed(limits, ROTATION),
     ...switched(enabled, limits.interval, now.logRotation),
     ...(logging.level === undefined ? {} : { logLevel: logging.level }),
-    ...renamed(logging.database ?? {}, DATABASE),
+    ...renamed(logging.database ?? {}, members),
   }
 }
 
 /** Disabled is stored as the interval `none`; enabled without an interval as the default one, unless there is one already. */
-function switched(
-  enabled: boolean | undefined,
-  interval: string | undefined,
-  now: string | undefined,
-): Record<string, JsonValue> {
+function switched(enabled: boolean | undefined, interval: string | undefined, now: unknown): Record<string, JsonValue> {
   if (enabled === false) return { logRotation: 'none' }
   if (enabled === undefined) return {}
   if (interval === 'none') {
@@ -267,13 +307,13 @@ function switched(
   return interval === undefined && now === 'none' ? { logRotation: null } : {}
 }
 
-function pointerOf(key: string): string {
-  const of = (keys: Readonly<Record<string, Key>>) => Object.entries(keys).find(([, setting]) => setting === key)?.[0]
+function pointerOf(key: string, members: Members): string {
+  const of = (keys: Members) => Object.entries(keys).find(([, setting]) => setting === key)?.[0]
   if (key === 'logLevel') return '#/logging/level'
   const inRotation = of(ROTATION)
-  return inRotation === undefined ? `#/logging/database/${of(DATABASE) ?? ''}` : `#/logRotation/${inRotation}`
+  return inRotation === undefined ? `#/logging/database/${of(members) ?? ''}` : `#/logRotation/${inRotation}`
 }
 
-function renamed(section: object, keys: Readonly<Record<string, Key>>): Record<string, JsonValue> {
+function renamed(section: object, keys: Members): Record<string, JsonValue> {
   return Object.fromEntries(Object.entries(section).map(([member, value]) => [keys[member] ?? member, value]))
 }

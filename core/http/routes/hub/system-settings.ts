@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { isAmount, type WrittenAmounts } from '../../../config/layers.ts'
+import { isAmount, type KnownSettings, OWN_SETTINGS } from '../../../config/known-settings.ts'
+import type { WrittenAmounts } from '../../../config/layers.ts'
 import type { ValueType } from '../../../config/parsers.ts'
 import type { ConfigSource, HubConfig } from '../../../config/schema.ts'
 import { VARIABLES } from '../../../config/variables.ts'
@@ -8,6 +9,7 @@ import type { JsonValue } from '../../../contract/json.ts'
 import { durationText } from '../../../domain/duration.ts'
 import { exactSize } from '../../../domain/size.ts'
 import { validationError } from '../../../domain/validation-error.ts'
+import type { HubSettingValue } from '../../../features/services/hub-settings.ts'
 import type { Registry } from '../../../registry/api.ts'
 import { type Route, route } from '../../route.ts'
 import { anyJson } from '../schemas.ts'
@@ -16,11 +18,26 @@ import { etag, writeOptions } from '../views.ts'
 /** The configuration in effect, and the layer of each value. */
 export interface ConfigView {
   readonly values: HubConfig
-  readonly sources: Readonly<Partial<Record<keyof HubConfig, ConfigSource>>>
+  readonly sources: Readonly<Partial<Record<string, ConfigSource>>>
   /** Sizes and durations in effect as they were written. */
   readonly written?: WrittenAmounts
   /** Keys that take effect without a restart. */
   readonly live?: ReadonlySet<string>
+  /** All settings. Default: those of the hub itself. */
+  readonly settings?: KnownSettings
+}
+
+/** All settings of the hub. */
+export function settingsOf({ settings = OWN_SETTINGS }: ConfigView): KnownSettings {
+  return settings
+}
+
+function valueIn({ values }: ConfigView, key: string): unknown {
+  return Object.entries(values).find(([each]) => each === key)?.[1]
+}
+
+function parserOf(config: ConfigView, key: string) {
+  return settingsOf(config).variables.find(variable => variable.key === key)?.parse
 }
 
 /** Dependencies of the routes of the system settings. */
@@ -30,14 +47,12 @@ export interface SystemSettingsDeps {
 }
 
 /** A number, or a text with a unit such as 100MB or 30d. */
-const amount = z
-  .union([z.number().min(1), z.string().max(32)])
-  .nullable()
-  .optional()
+const anyAmount = z.union([z.number().min(1), z.string().max(32)])
+const amount = anyAmount.nullable().optional()
 const texts = z.array(z.string().max(253)).max(100).nullable().optional()
 
-/** Settings that the API may change: not needed before the store is open, and not secret. */
-const changeable = z.strictObject({
+/** Settings of the hub that the API may change: not needed before the store is open, and not secret. */
+const own = z.strictObject({
   publicUrl: z.string().max(2048).nullable().optional(),
   allowedHosts: texts,
   allowedOrigins: texts,
@@ -56,23 +71,43 @@ const changeable = z.strictObject({
   logMaxSizeBytes: amount,
   logDatabase: z.boolean().nullable().optional(),
   logRetentionMs: amount,
-  historyMaxBytes: amount,
   logTable: z.string().max(63).nullable().optional(),
   logIndexes: texts,
-  marketEnabled: z.boolean().nullable().optional(),
-  marketUsers: z.enum(['all', 'admin']).nullable().optional(),
-  marketOffline: z.boolean().nullable().optional(),
-  marketSourcesOff: z.array(z.string().max(64)).max(100).nullable().optional(),
 })
 
-/** A key of the settings that the API may change. */
-export type Key = keyof z.output<typeof changeable>
-const KEYS = Object.keys(changeable.shape) as readonly Key[]
+/** A key of the hub's own settings that the API may change. */
+export type Key = keyof z.output<typeof own>
+
+/** The settings that the API may change, those of plugins included. */
+function changeable({ ofPlugins }: KnownSettings) {
+  const theirs = Object.entries(ofPlugins).map(
+    ([key, { takes }]) => [key, valueSchema(takes).nullable().optional()] as const,
+  )
+  return own.extend(Object.fromEntries(theirs))
+}
+
+/** The schema of a value; an amount is also a text. */
+export function valueSchema(takes: HubSettingValue): z.ZodType<JsonValue> {
+  switch (takes.type) {
+    case 'boolean':
+      return z.boolean()
+    case 'choice':
+      return z.enum(takes.words)
+    case 'list':
+      return z.array(z.string().max(takes.mostCharacters)).max(100)
+    case 'bytes':
+      return anyAmount
+  }
+}
+
+function keysOf({ ofPlugins }: KnownSettings): readonly string[] {
+  return [...Object.keys(own.shape), ...Object.keys(ofPlugins)]
+}
 
 /** Shown but not changeable: set by environment and file only, mostly needed before the store is open. */
-const FIXED = VARIABLES.filter(
-  ({ key, secret }) => !secret && key !== 'adminUsername' && !(key in changeable.shape),
-).map(({ key }) => key)
+const FIXED = VARIABLES.filter(({ key, secret }) => !secret && key !== 'adminUsername' && !(key in own.shape)).map(
+  ({ key }) => key,
+)
 
 const values = z.record(z.string(), anyJson)
 const exampleValues = {
@@ -127,11 +162,11 @@ export function systemSettingsRoutes({ registry, config }: SystemSettingsDeps): 
       method: 'PATCH',
       summary:
         'Change system settings; null goes back to the default. With If-Match only where nobody changed them since',
-      body: changeable,
+      body: changeable(settingsOf(config)),
       responses,
       async handle({ actor, body, info, request }) {
-        const changes = readSettings(given(body))
-        refuseLocked(config, Object.keys(changes) as Key[])
+        const changes = readSettings(config, given(body))
+        refuseLocked(config, Object.keys(changes))
         await registry.settings.setSystem(actor, changes, writeOptions(request.headers))
         const detail = { keys: Object.keys(changes) }
         registry.audit.record(actor, {
@@ -166,76 +201,71 @@ async function systemReply(config: ConfigView, { settings }: Pick<Registry, 'set
 
 type Stored = Readonly<Record<string, JsonValue>>
 
-function locked(config: ConfigView, key: Key): boolean {
+function locked(config: ConfigView, key: string): boolean {
   const source = config.sources[key]
   return source === 'env' || source === 'file'
 }
 
 /** Stored settings with their sizes and durations as numbers; one that is not valid is left out, as at the start. */
-function readStored(stored: Stored): Stored {
+function readStored(config: ConfigView, stored: Stored): Stored {
   const entries = Object.entries(stored).flatMap(([key, value]): [string, JsonValue][] => {
-    if (!isAmount(key)) return [[key, value]]
-    const parsed = parsedSetting(key, value)
+    if (!isAmount(key, settingsOf(config))) return [[key, value]]
+    const parsed = parsedSetting(config, key, value)
     return parsed?.ok ? [[key, parsed.value as JsonValue]] : []
   })
   return Object.fromEntries(entries)
 }
 
-function parsedSetting(key: string, value: JsonValue) {
-  return VARIABLES.find(variable => variable.key === key)?.parse(settingText(value))
+function parsedSetting(config: ConfigView, key: string, value: JsonValue) {
+  return parserOf(config, key)?.(settingText(value))
 }
 
 /** Returns a size or duration as it was written; if it was not set, the default as a text. */
-export function writtenAmount(config: ConfigView, stored: Stored, key: Key): JsonValue {
+export function writtenAmount(config: ConfigView, stored: Stored, key: string): JsonValue {
   const written = locked(config, key) ? config.written?.[key] : (stored[key] ?? config.written?.[key])
-  const { type = 'text' } = VARIABLES.find(variable => variable.key === key)?.parse ?? {}
-  const value = config.values[key]
+  const { type = 'text' } = parserOf(config, key) ?? {}
+  const value = valueIn(config, key)
   return written ?? (typeof value === 'number' ? (NUMBERS[type]?.(value) ?? value) : null)
 }
 
 /** A stored value applies unless environment or file sets the key. */
-export function systemSettings({ values: inForce, ...rest }: ConfigView, given: Stored): object {
-  const stored = readStored(given)
-  const config = { values: inForce, ...rest }
-  const fixed = FIXED.map(key => [key, inForce[key]] as const)
-  const changeables = KEYS.map(
-    key => [key, locked(config, key) ? inForce[key] : (stored[key] ?? inForce[key])] as const,
+export function systemSettings(config: ConfigView, given: Stored): Readonly<Partial<Record<string, unknown>>> {
+  const stored = readStored(config, given)
+  const fixed = FIXED.map(key => [key, valueIn(config, key)] as const)
+  const changeables = keysOf(settingsOf(config)).map(
+    key => [key, locked(config, key) ? valueIn(config, key) : (stored[key] ?? valueIn(config, key))] as const,
   )
   return Object.fromEntries([...fixed, ...changeables].filter(([, value]) => value !== undefined))
 }
 
 /** Returns for each setting: its source, whether it is locked, needs a restart, and waits for one, and its written form. */
 export function settingSources(config: ConfigView, given: Stored): object {
-  const stored = readStored(given)
-  const fixed = FIXED.map(
-    key =>
-      [
-        key,
-        { ...origin(config, key), locked: true, restart: true, pending: false, ...written(key, config.values[key]) },
-      ] as const,
-  )
-  const changeables = KEYS.map(key => {
+  const stored = readStored(config, given)
+  const settings = settingsOf(config)
+  const fixed = FIXED.map(key => {
+    const shown = written(config, key, valueIn(config, key))
+    return [key, { ...origin(config, key), locked: true, restart: true, pending: false, ...shown }] as const
+  })
+  const changeables = keysOf(settings).map(key => {
     const held = locked(config, key)
     const restart = !config.live?.has(key)
     const pending = restart && !held && waits(config, key, stored)
-    const value = held ? config.values[key] : (stored[key] ?? config.values[key])
-    const amountText = isAmount(key) ? writtenAmount(config, given, key) : null
+    const value = held ? valueIn(config, key) : (stored[key] ?? valueIn(config, key))
+    const amountText = isAmount(key, settings) ? writtenAmount(config, given, key) : null
     const text = amountText === null ? {} : { text: String(amountText) }
-    return [key, { ...origin(config, key), locked: held, restart, pending, ...written(key, value), ...text }] as const
+    const shown = written(config, key, value)
+    return [key, { ...origin(config, key), locked: held, restart, pending, ...shown, ...text }] as const
   })
   return Object.fromEntries([...fixed, ...changeables])
 }
 
-function origin(
-  config: ConfigView,
-  key: keyof HubConfig,
-): { readonly source: ConfigSource; readonly variable: string } {
-  return { source: config.sources[key] ?? 'default', variable: variableOf(key) }
+function origin(config: ConfigView, key: string): { readonly source: ConfigSource; readonly variable: string } {
+  return { source: config.sources[key] ?? 'default', variable: variableOf(config, key) }
 }
 
 /** Returns the type of a setting's value, and its text in the variable's form. */
-function written(key: keyof HubConfig, value: unknown): object {
-  const { type = 'text', choices } = VARIABLES.find(variable => variable.key === key)?.parse ?? {}
+function written(config: ConfigView, key: string, value: unknown): object {
+  const { type = 'text', choices } = parserOf(config, key) ?? {}
   const text = typeof value === 'number' ? NUMBERS[type]?.(value) : undefined
   return {
     type,
@@ -250,14 +280,14 @@ const NUMBERS: Readonly<Partial<Record<ValueType, (value: number) => string>>> =
 }
 
 /** True when the store differs from the values at the start: another value, or a removed one. */
-function waits(config: ConfigView, key: Key, stored: Stored): boolean {
+function waits(config: ConfigView, key: string, stored: Stored): boolean {
   const value = stored[key]
   if (value === undefined) return config.sources[key] === 'store'
-  return JSON.stringify(value) !== JSON.stringify(config.values[key])
+  return JSON.stringify(value) !== JSON.stringify(valueIn(config, key))
 }
 
-function variableOf(key: keyof HubConfig): string {
-  return VARIABLES.find(variable => variable.key === key)?.name ?? key
+function variableOf(config: ConfigView, key: string): string {
+  return settingsOf(config).variables.find(variable => variable.key === key)?.name ?? key
 }
 
 /**
@@ -266,18 +296,19 @@ function variableOf(key: keyof HubConfig): string {
  * `pointerOf` its key.
  */
 export function readSettings(
+  config: ConfigView,
   body: Readonly<Record<string, JsonValue>>,
   pointerOf = (key: string): string => `#/${key}`,
 ): Record<string, JsonValue> {
   const errors: FieldError[] = []
   const read = Object.entries(body).map(([key, value]): [string, JsonValue] => {
-    const parsed = value === null ? undefined : parsedSetting(key, value)
+    const parsed = value === null ? undefined : parsedSetting(config, key, value)
     if (parsed?.ok === false) {
       const pointer = pointerOf(key)
       const name = pointer.slice(pointer.lastIndexOf('/') + 1)
       errors.push({ pointer, code: 'format', detail: `"${name}" is not valid; wanted: ${parsed.legal}` })
     }
-    return [key, parsed?.ok && !isAmount(key) ? (parsed.value as JsonValue) : value]
+    return [key, parsed?.ok && !isAmount(key, settingsOf(config)) ? (parsed.value as JsonValue) : value]
   })
   if (errors.length > 0) throw validationError(errors, 'These settings cannot be kept')
   return Object.fromEntries(read)
@@ -288,18 +319,20 @@ function settingText(value: JsonValue): string {
 }
 
 /** Throws `setting_locked` with each locked key and the layer that sets it. */
-export function refuseLocked(config: ConfigView, keys: readonly Key[]): void {
+export function refuseLocked(config: ConfigView, keys: readonly string[]): void {
   const held = keys.filter(key => locked(config, key))
   if (held.length === 0) return
   const holders = held.map(key =>
-    config.sources[key] === 'env' ? `"${key}" by the variable ${variableOf(key)}` : `"${key}" by the settings file`,
+    config.sources[key] === 'env'
+      ? `"${key}" by the variable ${variableOf(config, key)}`
+      : `"${key}" by the settings file`,
   )
   throw new HubError('setting_locked', `Cannot change these settings, they are held elsewhere: ${holders.join(', ')}`, {
     hint: 'Change the variable or the file, or remove the key there.',
   })
 }
 
-function given(body: z.output<typeof changeable>): Record<string, JsonValue> {
+function given(body: z.output<ReturnType<typeof changeable>>): Record<string, JsonValue> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as Record<
     string,
     JsonValue

@@ -3,10 +3,11 @@ import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { formatRef } from '../../../domain/names.ts'
 import type { ClientConfig } from '../../../features/clients.ts'
-import type { ImportSource } from '../../../features/imports.ts'
+import type { ImportSource, LeftBehind } from '../../../features/imports.ts'
 import type { ImportOptions, ImportOutcome } from '../../../moving/import-scope.ts'
 import type { ImportPlan, ImportService } from '../../../moving/imports.ts'
 import type { Registry } from '../../../registry/api.ts'
+import type { OpenAttached } from '../../../registry/attached.ts'
 import { isPluginKind, type RecordKinds } from '../../../registry/record-kinds.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { type Route, route } from '../../route.ts'
@@ -22,9 +23,12 @@ export interface ImportRoutesDeps {
   readonly imports: ImportService
   /** Kinds of the hub's own records, whose names are in the answers. */
   readonly kinds: RecordKinds
+  readonly attached: Pick<OpenAttached, 'names'>
   /** Both by the program's name. */
   readonly importSources: () => ReadonlyMap<string, ImportSource>
   readonly clientConfigs: () => ReadonlyMap<string, ClientConfig>
+  /** Sections of other hubs' settings files that stay behind, for the document. */
+  readonly leftBehind: Readonly<Record<string, LeftBehind>>
 }
 
 const tag = 'moving'
@@ -47,7 +51,7 @@ const body = z
       .default({})
       .meta({
         description:
-          'By pointer of the item; `replace` takes the place of what you have under its name; `accept` takes a key of fewer than 32 characters for 30 days',
+          'By pointer of the item; `replace` takes the place of what you have under its name; `accept` takes a key of fewer than 32 characters for 30 days, and shares, quotas and rules of a document of somebody else',
       }),
     passphrase: z.string().max(1_024).optional().meta({ description: 'Of an export whose secrets are sealed' }),
     group: z.string().max(1_024).optional().meta({
@@ -73,10 +77,10 @@ const originalText = z.object({ format: z.enum(['json', 'toml', 'yaml']), text: 
 const PLUGIN_KIND = /^[a-z0-9-]+\.[a-z0-9-]+$/
 
 /** Schemas of the answers of a hub with these kinds of records. */
-function answersOf(kinds: RecordKinds) {
+function answersOf({ kinds, attached }: Pick<ImportRoutesDeps, 'kinds' | 'attached'>) {
   const ofHub = kinds.all().flatMap(one => (isPluginKind(one.kind) ? [] : [one.kind]))
   const kind = z.union([
-    z.enum(['user', 'server', 'group', 'key', 'setting', 'secret', ...ofHub]),
+    z.enum(['user', 'team', 'server', 'group', 'key', 'setting', 'secret', 'shares', ...attached.names(), ...ofHub]),
     z.string().regex(PLUGIN_KIND).meta({ description: 'Records of a plugin, `{plugin}.{kind}`' }),
   ])
   const item = z.object({
@@ -84,11 +88,16 @@ function answersOf(kinds: RecordKinds) {
     pointer: z.string().meta({ description: 'Into the document, from `#` on' }),
     name: z.string(),
     owner: z.string().optional(),
+    of: z
+      .enum(['server', 'group', 'user', 'key'])
+      .optional()
+      .meta({ description: 'Of shares, quotas and rules: the kind of thing that they belong to' }),
     verdict: z.enum(['new', 'same', 'replaced', 'extended', 'exists', 'invalid', 'skipped']),
     ref: z.string().optional(),
-    body: anyObject
-      .optional()
-      .meta({ description: 'Of a server, its secrets masked; of `group`, the members that it gets' }),
+    body: anyObject.optional().meta({
+      description:
+        'Of a server, of quotas and of rules, secrets masked; of shares and teams, those that are given; of `group`, the members that it gets',
+    }),
     missing: z.array(z.object({ name: z.string(), secret: z.boolean() })).optional(),
     warnings: z.array(z.string()),
     error: problemSchema.optional(),
@@ -116,7 +125,7 @@ function answersOf(kinds: RecordKinds) {
   return { plan, part: z.object({ kind, name: z.string() }) }
 }
 
-const example = {
+const exampleItems = {
   source: 'hub',
   planHash: '0f5d…',
   items: [
@@ -126,14 +135,11 @@ const example = {
       ...{ body: { name: 'time', command: 'uvx', args: ['mcp-server-time'] }, warnings: [] },
     },
   ],
-  notCarried: [
-    {
-      pointer: '#/oauthClients',
-      what: 'OAuth clients',
-      instead: 'Clients use an access key, which the import carries.',
-    },
-  ],
-  warnings: [],
+}
+
+function exampleOf(leftBehind: ImportRoutesDeps['leftBehind']) {
+  const [left] = Object.entries(leftBehind)
+  return { ...exampleItems, notCarried: left ? [{ pointer: `#/${left[0]}`, ...left[1] }] : [], warnings: [] }
 }
 
 /** Taking over what other programs hold, and taking that back. */
@@ -141,8 +147,9 @@ export function importRoutes(deps: ImportRoutesDeps): Route[] {
   return [importRoute(deps), sourcesRoute(deps), listRoute(deps), rollbackRoute(deps)]
 }
 
-function importRoute({ imports, registry, kinds }: ImportRoutesDeps): Route {
-  const { plan } = answersOf(kinds)
+function importRoute({ imports, registry, leftBehind, ...deps }: ImportRoutesDeps): Route {
+  const { plan } = answersOf(deps)
+  const example = exampleOf(leftBehind)
   return route({
     method: 'POST',
     path: '/api/import',
@@ -164,7 +171,7 @@ function importRoute({ imports, registry, kinds }: ImportRoutesDeps): Route {
         {
           plan: shown,
           done({ id, ...made }) {
-            note(registry, actor, info, 'import.apply', id, countsOf(made))
+            note(registry, actor, info, 'import.apply', id, countsOf(made, deps))
             return { body: { id, ...shown(made) } }
           },
         },
@@ -173,10 +180,11 @@ function importRoute({ imports, registry, kinds }: ImportRoutesDeps): Route {
   })
 }
 
-function countsOf({ source, items }: ImportPlan): JsonObject {
+function countsOf({ source, items }: ImportPlan, { attached }: Pick<ImportRoutesDeps, 'attached'>): JsonObject {
+  const asTheyAre = new Set(['shares', ...attached.names()])
   const made = items.filter(({ verdict }) => verdict === 'new')
   const counts = Object.entries(Object.groupBy(made, one => one.kind)).map(([of, some = []]) => [
-    isPluginKind(of) ? of : `${of}s`,
+    isPluginKind(of) || asTheyAre.has(of) ? of : `${of}s`,
     some.length,
   ])
   return { source, ...Object.fromEntries(counts) }
@@ -248,8 +256,8 @@ function sourcesRoute({ importSources, clientConfigs }: ImportRoutesDeps): Route
   })
 }
 
-function rollbackRoute({ imports, registry, kinds }: ImportRoutesDeps): Route {
-  const { part } = answersOf(kinds)
+function rollbackRoute({ imports, registry, ...deps }: ImportRoutesDeps): Route {
+  const { part } = answersOf(deps)
   return route<{ id: string }>({
     method: 'POST',
     path: '/api/import/{id}/rollback',

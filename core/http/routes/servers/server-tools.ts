@@ -3,6 +3,7 @@ import type { Upstreams } from '../../../connections/api.ts'
 import type { JsonObject } from '../../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../../contract/records.ts'
 import type { ListCapability } from '../../../domain/mcp-methods.ts'
+import { includesRole } from '../../../domain/ownership.ts'
 import { pieceOf } from '../../../domain/piece.ts'
 import { type CatalogItem, itemJson, itemKey } from '../../../domain/tools/catalog-item.ts'
 import { overrideOf } from '../../../domain/tools/tool-shape.ts'
@@ -116,9 +117,12 @@ function listRoute(deps: ServerToolsDeps, kind: Kind, item: z.ZodType, example: 
   })
 }
 
-/** The user whose own lists are shown; undefined for those who see the owner's, which they may edit. */
+/**
+ * The user whose own lists are shown; undefined for those who edit the owner's, with the role `change`. Where each user signs in, the
+ * owner's lists may name what its account alone has.
+ */
 function callerOf({ registry }: ServerToolsDeps, actor: UserActor, record: ServerRecord): string | undefined {
-  return seesWhole(registry.shares, actor, record) ? undefined : actor.userId
+  return includesRole(registry.shares.roleOf(actor, record), 'change') ? undefined : actor.userId
 }
 
 /** A page of the items of one kind that are visible to this actor. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Auth } from '../../../auth/create.ts'
 import { LIMITS } from '../../../config/limits.ts'
 import type { UserActor } from '../../../contract/records.ts'
 import { SHARE_ROLES } from '../../../domain/ownership.ts'
@@ -10,6 +11,7 @@ import { refParams, timestamp } from '../schemas.ts'
 /** Dependencies of the routes of shares. */
 export interface ShareRoutesDeps {
   readonly registry: Pick<Registry, 'shares' | 'audit'>
+  readonly proofs: Pick<Auth['proofs'], 'requireOfSession'>
 }
 
 const role = z.enum(SHARE_ROLES).meta({
@@ -40,7 +42,7 @@ export function shareRoutes(deps: ShareRoutesDeps): Route[] {
   return [...routesOf(deps, 'server'), ...routesOf(deps, 'group')]
 }
 
-function routesOf({ registry }: ShareRoutesDeps, kind: SharedKind): Route[] {
+function routesOf({ registry, proofs }: ShareRoutesDeps, kind: SharedKind): Route[] {
   const path = `/api/${kind}s/{ref}/shares`
   const { shares, audit } = registry
   const note = (actor: UserActor, info: RequestInfo, { target, changed }: SharesChange): void => {
@@ -71,6 +73,7 @@ function routesOf({ registry }: ShareRoutesDeps, kind: SharedKind): Route[] {
       body: z.strictObject({ shares: z.array(z.strictObject({ subject, role })).max(LIMITS.sharesPerThing) }),
       responses: { 200: all },
       async handle({ actor, params, body, info }) {
+        proofs.requireOfSession(actor)
         const change = await shares.replace(actor, kind, params.ref, body.shares)
         note(actor, info, change)
         return { body: { items: change.shares } }
@@ -83,6 +86,7 @@ function routesOf({ registry }: ShareRoutesDeps, kind: SharedKind): Route[] {
       body: z.strictObject({ role }),
       responses: { 200: { description: 'The share', schema: share, example } },
       async handle({ actor, params, body, info }) {
+        proofs.requireOfSession(actor)
         const change = await shares.put(actor, kind, params.ref, { subject: params.subject, role: body.role })
         note(actor, info, change)
         return { body: change.concerned ?? {} }

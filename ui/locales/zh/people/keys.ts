@@ -20,7 +20,7 @@ export const keys: Readonly<Record<string, string>> = {
   'in 30 days': '30 天后',
   'in 90 days': '90 天后',
   'in a year': '一年后',
-  never: '永不',
+  'no expiry': '永不过期',
   'There is none yet': '暂无',
   'API keys': 'API 密钥',
   'A key lets a client or a script use the hub as you, within the scopes you give it.':

@@ -65,4 +65,34 @@ export const sharing: Readonly<Record<string, string>> = {
   'Open its access': '打开其访问设置',
   'Share {server} with them': '与他们共享 {server}',
   '{server} is shared with them, too': '{server} 也已与他们共享',
+  'It works for you with your own sign-in. {owner} has not signed in, so it is offline for {owner} alone.':
+    '您使用自己的登录即可使用它。{owner} 尚未登录，因此它仅对 {owner} 离线。',
+  'It wants each of its users to sign in.': '它要求每位用户各自登录。',
+  'Your calls carry your own account there. Until you have signed in, it lists no tools for you.':
+    '您的调用使用您自己在那里的账号。在您登录之前，它不会为您列出工具。',
+  'Works for you': '您可以使用',
+  'Sign-in needed': '需要登录',
+  'with your own sign-in': '使用您自己的登录',
+  'You have no such server': '您没有这个服务器',
+  'You have no such group': '您没有这个分组',
+  'It was deleted or renamed, or it is not shared with you. Ask the person who gave you its address.':
+    '它已被删除、改名，或未与您共享。请询问给您此地址的人。',
+  '{name} is gone': '{name} 已不存在',
+  'It was deleted or renamed, or it has another owner now.': '它已被删除、改名，或已转交他人。',
+  '{name} is not shared with you any more': '{name} 已不再与您共享',
+  '{owner} has ended the share or deleted it. Your clients have lost its tools, and their calls are refused. Ask {owner} if you still need it.':
+    '{owner} 已结束共享或将其删除。您的客户端已失去其工具，调用会被拒绝。如仍需要，请联系 {owner}。',
+  'To the servers': '前往服务器列表',
+  'To the groups': '前往分组列表',
+  'It has no tools for you now': '目前没有可供您使用的工具',
+  'Its servers are not online yet, or belong to people who do not share them with you. Tools appear here at once.':
+    '其服务器尚未上线，或属于未与您共享的人。工具可用后会立即显示在此处。',
+  View: '视图',
+  'Shared with you': '与您共享',
+  'Show all': '全部显示',
+  'not shared with you by itself': '未单独与您共享',
+  'Sign in there: the hub connects then. Others who have signed in use it meanwhile.':
+    '请在那里登录，随后 Hub 即会连接。已登录的其他人在此期间可以使用它。',
+  'each user signs in': '每位用户各自登录',
+  'each user has lists of their own': '每位用户有各自的列表',
 }

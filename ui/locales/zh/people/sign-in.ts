@@ -35,5 +35,5 @@ export const signIn: Readonly<Record<string, string>> = {
   'Sign in as an administrator': '以管理员身份登录',
   'Administrators alone sign in with a password here.': '此处仅管理员使用密码登录。',
   'Users of this hub sign in with a passkey or an account, at the address of the hub with https.':
-    '此中枢的用户通过 https 地址使用通行密钥或账号登录。',
+    '此 Hub 的用户通过 https 地址使用通行密钥或账号登录。',
 }
