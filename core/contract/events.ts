@@ -12,9 +12,9 @@ export interface PluginEvents {
   'group.created': { groupId: string; name: string }
   'group.updated': { groupId: string; name: string; revision: number }
   'group.removed': { groupId: string; name: string; transferred?: true }
-  'user.created': { userId: string; name: string }
+  'user.created': { userId: string; name: string; disabled?: true }
   /** Role, name, password or state of an account changed: cached credentials of this user are invalid. */
-  'user.updated': { userId: string; name: string }
+  'user.updated': { userId: string; name: string; disabled?: true }
   'user.removed': { userId: string; name: string }
   'key.created': { keyId: string }
   'key.removed': { keyId: string }

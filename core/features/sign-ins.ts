@@ -4,6 +4,7 @@ import type { AuditedRequest, Person } from './services/hub-services.ts'
 declare module '../contract/points.ts' {
   interface ExtensionPoints {
     secondFactor: SecondFactor
+    teamSource: TeamSource
   }
 }
 
@@ -38,6 +39,12 @@ export interface SecondFactor {
   ask(user: Person, purpose: ProofPurpose): Promise<AskedProof | undefined>
   /** Rejects unless it answers what was asked of this user for this purpose. */
   check(user: Person, purpose: ProofPurpose, answer: SecondAnswer): Promise<void>
+}
+
+/** Knows providers whose users say their groups, by which teams are set. The id of the contribution is the plugin's name. */
+export interface TeamSource {
+  /** True while the settings have a provider of this name that says groups. */
+  sets(provider: string): boolean
 }
 
 /** The request of somebody who signs in. */

@@ -274,6 +274,7 @@ async function build(options: HubOptions, undo: AsyncDisposableStack): Promise<H
     consoleFolder: CONSOLE_FOLDER,
     routes: resourceRoutes({
       ...{ registry, alerts, dashboards, assistant, templates, proofs: auth.proofs },
+      teamSources: () => plugins.contributions('teamSource'),
       closedFields: record => room.attached.closedFields(transports, record),
       ...{ ...moving, importSources, kinds, attached: room.attached, logStore },
       usualHealthCheck: () => loaded.settings.state.healthCheck,

@@ -5,6 +5,7 @@ import { formatRef, nameKey, parseRef } from '../domain/names.ts'
 import type { UserRecord } from '../registry/api.ts'
 import { absentMembers, memberName, presentSelector } from './import-members.ts'
 import type { ImportResult, ImportScope, Of } from './import-scope.ts'
+import { withFittingTags } from './import-servers.ts'
 
 /** Makes a group, or compares it with the existing one. Throws the registry's errors. */
 export async function importGroup(
@@ -18,7 +19,7 @@ export async function importGroup(
   const { selector } = item.body
   const chosen = selector === undefined ? {} : { selector: scope.selectorOf(selector) }
   const named = { ...chosen, members: scope.membersOf(item.body.members ?? []) }
-  const body = { ...item.body, name, owner: owner.name, ...named }
+  const body = { ...withFittingTags(item.body, warnings), name, owner: owner.name, ...named }
   const former = { formerPaths: item.formerPaths, formerPrefixes: formerPrefixes(item, body.members) }
   const create = (written: JsonObject) => groups.create(scope.actor, written, former)
   const found = await groups.find(scope.actor, owner.name, name)

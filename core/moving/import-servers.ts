@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject } from '../contract/json.ts'
 import type { ServerRecord } from '../contract/records.ts'
+import { fittingTags } from '../domain/groups/tags.ts'
 import { formatRef } from '../domain/names.ts'
 import { serverBodyOf } from '../domain/server/body.ts'
 import { maskedSecrets } from '../domain/server/secrets.ts'
@@ -32,7 +33,7 @@ export async function importServer(
   const missingValues = scope.missing.map(({ name }) => name)
   const isOff = off || missingValues.length > 0
   // A review is what a person says who has read the configuration: no document says so for them.
-  const { reviewed: _, ...entry } = own.body
+  const { reviewed: _, ...entry } = withFittingTags(own.body, warnings)
   const body = { ...entry, name, owner: owner.name, ...(isOff ? { enabled: false } : {}) }
   const { servers } = scope.parts.registry
   const unseen = scope.isUnseen(item, owner)
@@ -85,4 +86,13 @@ function isSameServer(scope: ImportScope, present: ServerRecord, body: JsonObjec
 function comparable(record: ServerRecord): JsonObject {
   const { name, enabled, ...body } = serverBodyOf(mapSecrets(record, () => ''))
   return body
+}
+
+/** The body with the tags that fit here: a tag of another hub must not keep its server or group from being imported. */
+export function withFittingTags(body: JsonObject, warnings: string[]): JsonObject {
+  const { tags: written, ...rest } = body
+  if (written === undefined || written === null) return rest
+  const { tags, problem } = fittingTags(written)
+  if (problem !== undefined) warnings.push(problem)
+  return tags.length === 0 ? rest : { ...rest, tags: [...tags] }
 }

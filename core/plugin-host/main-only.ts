@@ -15,6 +15,7 @@ export const MAIN_ONLY_POINTS: readonly string[] = [
   'tokenVerifier',
   'challenge',
   'secondFactor',
+  'teamSource',
   'bridge',
   'serverTemplates',
   'programSource',

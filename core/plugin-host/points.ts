@@ -25,6 +25,7 @@ const HUB_POINTS = {
   tokenVerifier: true,
   challenge: true,
   secondFactor: true,
+  teamSource: true,
   notificationChannel: true,
   alertMetric: true,
   page: true,

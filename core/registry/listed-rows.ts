@@ -70,7 +70,7 @@ async function idsIn(
 ): Promise<readonly string[]> {
   const userId = actor.kind === 'user' ? actor.userId : ''
   const isMine = sql<boolean>`owner_id = ${userId}`
-  const isShared = sql<boolean>`id in (${sharedIds(db, table === 'server' ? 'server' : 'group', userId)})`
+  const isShared = sql<boolean>`id in ${sharedIds(db, table === 'server' ? 'server' : 'group', userId)}`
   const isVisible = sql<boolean>`(${isMine} or visibility = 'public' or ${isShared})`
   const ids = db.selectFrom(table).select('id')
   const narrowed =

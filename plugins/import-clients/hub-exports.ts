@@ -4,9 +4,8 @@ import { type Found, isObject, mapOf, nameRest, part } from './fields.ts'
 
 const KNOWN = new Set([
   ...['type', 'transport', 'command', 'args', 'env', 'cwd', 'url', 'headers', 'bearerToken', 'description', 'name'],
-  ...['timeout', 'requestTimeout', 'enabled', 'disabled', 'enabledTools', 'disabledTools'],
+  ...['timeout', 'requestTimeout', 'enabled', 'disabled', 'enabledTools', 'disabledTools', 'tags'],
 ])
-const INSTEAD = 'Make a group of the servers that belong together.'
 
 /** Exports of hubs whose entries have tokens of their own (MetaMCP) or defaults for all (1MCP). */
 export const exportedHub: ImportSource = {
@@ -43,7 +42,7 @@ function readEntry(found: Found, name: string, entry: JsonValue, defaults: JsonO
     found.servers.push({ name, pointer, body: {}, problem: 'The entry is not an object' })
     return
   }
-  const { tags, bearerToken, env, headers, ...rest } = { ...defaults, ...entry }
+  const { bearerToken, env, headers, ...rest } = { ...defaults, ...entry }
   // The newer word of 1MCP for the same.
   const { requestTimeout } = rest
   const token = typeof bearerToken === 'string' && bearerToken !== '' ? { Authorization: `Bearer ${bearerToken}` } : {}
@@ -61,6 +60,5 @@ function readEntry(found: Found, name: string, entry: JsonValue, defaults: JsonO
   const timeout = requestTimeout === undefined ? {} : { timeout: requestTimeout }
   const body = { ...Object.fromEntries(known), ...timeout, ...Object.fromEntries(filled) }
   found.servers.push({ name, pointer, body })
-  if (tags !== undefined) found.notCarried.push({ pointer: `${pointer}/tags`, what: 'tags', instead: INSTEAD })
   nameRest(found, pointer, rest, KNOWN)
 }

@@ -78,6 +78,13 @@ export default definePlugin<OAuthServerConfig>({
     if (context.config.issuers.length > 0) {
       addElsewhere(context)
       context.contribute('tokenVerifier', 'oauth-server', externalTokens(context, fail))
+      context.contribute('teamSource', 'oauth-server', {
+        sets(provider) {
+          const [accounts] = context.contributions('externalAccounts').values()
+          const named = context.config.issuers.filter(({ claims }) => claims.teams !== undefined)
+          return accounts !== undefined && named.some(({ issuer }) => accounts.providerOf(issuer) === provider)
+        },
+      })
     } else {
       addAuthorize(context, requests, fail)
       addRegistration(context, context.config, sealed)

@@ -12,6 +12,8 @@ export interface ExternalAccounts {
   create(account: ExternalAccount, name: string): Promise<string>
   /** Sets the user's teams by the claim of this name, or at this JSON Pointer, of a token of the issuer. */
   setTeams(userId: string, issuer: string, name: string, claims: Readonly<Record<string, unknown>>): Promise<void>
+  /** The name by which teams name an issuer. */
+  providerOf(issuer: string): string
   /** Calls `listener` with each account that a user unlinks, until the returned function is called. */
   onUnlinked(listener: (account: ExternalAccount) => void): () => void
 }

@@ -33,6 +33,7 @@ export function externalAccounts(
       if (typeof claims.iat !== 'number') return
       await teams.set(userId, teams.providerOf(issuer), groupsClaim(name, claims), claims.iat)
     },
+    providerOf: issuer => teams.providerOf(issuer),
     onUnlinked: listener => identities.onUnlinked(listener),
   }
 }

@@ -84,6 +84,12 @@ export default definePlugin<SignInConfig>({
     addIdentities(context, { identities, turns, teams, ways })
 
     context.contribute('secondFactor', NAME, proofs)
+    context.contribute('teamSource', NAME, {
+      sets(provider) {
+        if (provider === FORWARDED) return forwarded?.groups !== undefined
+        return config.providers.some(({ id, claims }) => id === provider && claims?.groups !== undefined)
+      },
+    })
     context.contribute('externalAccounts', NAME, externalAccounts(context, { identities, teams, turns }))
     context.contribute('builtPage', 'factors', { access: 'user' })
     context.jobs.every(SWEEP_MS, () => tickets.sweep())

@@ -7,13 +7,15 @@ import { join } from 'node:path'
 import { type Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
 import { type Program, startProgram } from '../support/program.ts'
-import { online } from '../support/servers.ts'
+import { online, statusOf } from '../support/servers.ts'
+import { until } from '../support/wait.ts'
 
 setDefaultTimeout(120_000)
 
 const BOX = '/api/groups/bob~box'
 let upstream: Program
 let hub: Hub
+let admin: Client
 let bob: Client
 let carl: Client
 let nora: Client
@@ -21,7 +23,7 @@ let nora: Client
 beforeAll(async () => {
   upstream = await startProgram(join(ROOT, 'test/support/mcp-servers/echo-http.ts'))
   hub = await startHub({ env: LOOPBACK })
-  await hub.setup()
+  admin = await hub.setup()
   bob = await hub.user('bob')
   carl = await hub.user('carl')
   nora = await hub.user('nora')
@@ -233,5 +235,29 @@ describe('the live stream', () => {
     expect(short(later.carl)).toContain('connection.state')
     const removed = await eventsOf({ carl, nora }, () => bob.ok('DELETE', '/api/servers/west'))
     expect([short(removed.carl).includes('server.removed'), removed.nora]).toEqual([true, []])
+  })
+
+  test('ends with the account of the owner: what an administrator changes there is for administrators', async () => {
+    const olga = await hub.user('olga')
+    await olga.ok('POST', '/api/servers', { name: 'west', url: upstream.url })
+    await olga.ok('POST', '/api/groups', { name: 'box', visibility: 'public', members: ['west'] })
+    await online(olga, ['west'])
+    await olga.ok('PUT', '/api/servers/west/shares/user:carl', { role: 'change' })
+    const ended = await eventsOf({ carl }, async () => {
+      await admin.ok('PATCH', '/api/admin/users/olga', { disabled: true })
+      await until(async () => (await statusOf(admin, 'olga~west')).state === 'offline')
+    })
+    expect(short(ended.carl)).toEqual(['connection.state'])
+    const edit = (description: string) => async () => {
+      await admin.ok('PATCH', '/api/servers/olga~west', { description })
+      await admin.ok('PATCH', '/api/groups/olga~box', { description })
+    }
+    const edited = await eventsOf({ carl, nora, admin }, edit('of a disabled owner'))
+    expect([edited.carl, edited.nora]).toEqual([[], []])
+    expect(short(edited.admin)).toEqual(['server.updated', 'group.updated'])
+    await admin.ok('PATCH', '/api/admin/users/olga', { disabled: false })
+    const again = await eventsOf({ carl, nora }, edit('of an owner again'))
+    expect(short(again.carl)).toEqual(expect.arrayContaining(['server.updated', 'group.updated']))
+    expect(short(again.nora)).toEqual(['group.updated'])
   })
 })

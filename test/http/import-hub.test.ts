@@ -42,7 +42,7 @@ beforeAll(async () => {
     mcpServers: {
       ...servers,
       // These have no owner, so they become the first administrator's.
-      echo: { type: 'stdio', ...stdioFixture('echo', { WHO: 'imported', API_KEY: '$OLD_KEY' }) },
+      echo: { type: 'stdio', tags: ['EU'], ...stdioFixture('echo', { WHO: 'imported', API_KEY: '$OLD_KEY' }) },
       second: {
         type: 'stdio',
         ...stdioFixture('echo', { WHO: 'second' }),
@@ -52,7 +52,10 @@ beforeAll(async () => {
     },
     users: [...users, { username: 'root', password: first, isAdmin: true }],
     groups: [
-      { id: GROUP_ID, name: 'work', owner: 'user0', servers: ['echo', { name: 'second', tools: ['echo'] }, 'gone'] },
+      {
+        ...{ id: GROUP_ID, name: 'work', owner: 'user0', tags: ['daily', 'no/slash'] },
+        servers: ['echo', { name: 'second', tools: ['echo'] }, 'gone'],
+      },
       { id: 'g2', name: 'theirs', owner: 'user1', servers: ['remote1', `remote${USERS + 1}`] },
     ],
     bearerKeys: [
@@ -116,7 +119,9 @@ test('a dry run says what would be made and what is left behind, and makes nothi
   expect(JSON.stringify(plan)).not.toMatch(/old-secret|f3b1c0de5|ms-key-of/)
   const echo = plan.items.find(({ name }: Item) => name === 'echo')
   expect(echo).toMatchObject({ owner: 'user0', ref: 'user0~echo', missing: [{ name: 'OLD_KEY', secret: true }] })
-  expect(plan.items.find(({ name }: Item) => name === 'work').warnings.join()).toContain('"gone"')
+  const group = plan.items.find(({ name }: Item) => name === 'work')
+  expect(group.warnings.join()).toContain('"gone"')
+  expect(group.warnings.join()).toContain('A tag is left out: The name "no/slash"')
   expect(plan.items.find(({ name }: Item) => name === 'root').warnings.join()).toContain('disabled')
   expect(verdicts(of(plan.items, 'key'))).toEqual({
     '#/bearerKeys/0': 'new',
@@ -177,7 +182,8 @@ test('imported: old passwords sign in, and clients work with only the host chang
   id = done.id
   user0 = await hub.signIn('user0', OLD_PASSWORD)
   await online(user0, ['echo', 'second'])
-  expect((await user0.ok('GET', '/api/servers/echo')).name).toBe('echo')
+  expect(await user0.ok('GET', '/api/servers/echo')).toMatchObject({ name: 'echo', tags: ['EU'] })
+  expect((await user0.ok('GET', '/api/groups/work')).tags).toEqual(['daily'])
   expect((await send(hub.url, 'POST', '/api/auth/login', { username: 'root', password: 'admin123' })).status).toBe(401)
   const paths = [
     `/mcp/${GROUP_ID}`,

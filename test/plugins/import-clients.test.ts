@@ -309,14 +309,24 @@ test('opencode, Zed, Claude Code with projects, and exports of other hubs', asyn
     mcpServers: {
       one: { type: 'STDIO', command: 'x', env: { OWN: '1' }, tags: ['a'], enabledTools: ['t'] },
       two: { type: 'STREAMABLE_HTTP', url: 'https://two.example/mcp', bearerToken: 'token-of-two' },
+      three: { type: 'SSE', url: 'https://three.example/sse', tags: ['EU', 'eu', 'a'.repeat(33), 5] },
+      four: { type: 'SSE', url: 'https://four.example/sse', tags: 'EU, US' },
     },
   })
   expect(exported.source).toBe('hub-export')
   expect(bodies(exported)).toMatchObject({
-    one: { transport: 'stdio', command: 'x', env: { SHARED: 'yes', OWN: '1' }, toolsDefault: 'off' },
+    one: { transport: 'stdio', command: 'x', env: { SHARED: 'yes', OWN: '1' }, toolsDefault: 'off', tags: ['a'] },
     two: { transport: 'streamable-http', headers: { Authorization: MASKED } },
+    three: { tags: ['EU'] },
   })
-  expect(left(exported)).toEqual(['#/mcpServers/one/tags', '#/mcpTemplates'])
+  expect(bodies(exported).four).not.toHaveProperty('tags')
+  const warned = Object.fromEntries(exported.items.map(({ name, warnings }) => [name, warnings]))
+  expect(warned).toEqual({
+    ...{ one: [], two: [] },
+    three: ['A tag is left out, and 1 more: A tag name has 1 to 32 characters, this one 33'],
+    four: ['The tags are left out: they are not a list'],
+  })
+  expect(left(exported)).toEqual(['#/mcpTemplates'])
 })
 
 test('files with a plain map: references, what is left out by name, and pointers into the file', async () => {

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../contract/json.ts'
 import type { Fields } from '../json/fields.ts'
-import { checkName, isNameProblem, nameKey, TAG_CHARACTERS } from '../names.ts'
+import { checkName, isNameProblem, nameKey, quoteName, TAG_CHARACTERS } from '../names.ts'
 
 /** Most tags of one server or group. */
 const TAG_COUNT = 20
@@ -32,6 +32,23 @@ export function readTags(fields: Fields): readonly string[] | undefined {
     return []
   })
   return tags.length === 0 ? undefined : tags
+}
+
+/** The tags of another hub that fit here; `problem` says why the others do not. */
+export function fittingTags(written: JsonValue): { readonly tags: readonly string[]; readonly problem?: string } {
+  if (!Array.isArray(written)) return { tags: [], problem: 'The tags are left out: they are not a list' }
+  const tags = new Map<string, string>()
+  const problems: string[] = []
+  for (const item of written) {
+    const checked = checkName('tag', item)
+    if (isNameProblem(checked)) problems.push(checked.detail)
+    else if (tags.has(checked.key)) continue
+    else if (tags.size < TAG_COUNT) tags.set(checked.key, checked.name)
+    else problems.push(`There are at most ${TAG_COUNT} tags, and ${quoteName(checked.name)} is one more`)
+  }
+  const [first] = problems
+  const more = problems.length > 1 ? `, and ${problems.length - 1} more` : ''
+  return { tags: [...tags.values()], ...(first === undefined ? {} : { problem: `A tag is left out${more}: ${first}` }) }
 }
 
 /** True when a thing has all of these tags; letter case is ignored. */

@@ -42,16 +42,21 @@ export interface LiveEvent {
   readonly isPublic: boolean
   /** Subject of an alert, mostly `owner~server`; undefined for other events. */
   readonly subject?: string
-  /** The server or group of the event, for those with whom it is shared. */
+  /** The server or group of the event, for the users it is shared with. */
   readonly thingId?: string
+  /** True for a server that went offline. */
+  readonly isEnd?: true
   /** JSON of `{id, event, at, owner, data}`. */
   readonly text: string
   /** The same without the reason of a failure, for the role `use`; undefined for an event that this role does not get. */
   readonly textForUse?: string
 }
 
-/** Looks up the share of a user. */
-export type RolesUnderMcp = Pick<ShareRegistry, 'roleUnderMcp'>
+/** Looks up the share of a user, and says whose things are shared with nobody. */
+export interface RolesUnderMcp extends Pick<ShareRegistry, 'roleUnderMcp'> {
+  /** True for the id of a disabled user. */
+  isDisabled(userId: string): boolean
+}
 
 /** Events about servers and groups that users with the role `use` get, without the reason of a failure. */
 const FOR_USE: ReadonlySet<string> = new Set([
@@ -68,14 +73,18 @@ export function visibleTo(event: LiveEvent, actor: UserActor, roles?: RolesUnder
 
 /** The text of an event that this reader gets, in its role; undefined if it gets none. */
 export function textFor(event: LiveEvent, actor: UserActor, roles?: RolesUnderMcp): string | undefined {
-  const { isPublic, ownerId, subject, thingId, text } = event
-  if (isPublic || actor.role === 'admin') return text
+  const { ownerId, subject, thingId, text } = event
+  if (actor.role === 'admin') return text
+  const ownerDisabled = ownerId !== null && ownerId !== actor.userId && roles?.isDisabled(ownerId) === true
+  // Nothing of a disabled owner is shared: the end of a server is the last that others hear of it.
+  if (ownerDisabled && !event.isEnd) return undefined
+  if (event.isPublic) return text
   if (ownerId === null) return undefined
   if (ownerId === actor.userId)
     return subject === undefined || actor.restricted !== true || subject.startsWith(`${actor.name}~`) ? text : undefined
   const thing = thingId === undefined ? undefined : ({ id: thingId, ownerId, visibility: 'private' } as const)
   const role = thing && roles?.roleUnderMcp(actor.userId, thing)
-  return includesRole(role, 'see') ? text : role && event.textForUse
+  return includesRole(role, 'see') && !ownerDisabled ? text : role && event.textForUse
 }
 
 /** Builds an event with its JSON text. `ids`: those of the process; `ownerNames`: user names by id. */
@@ -96,16 +105,17 @@ export function liveEvent(
   return { id, name, topic, number, ownerId, isPublic: audience === 'public', ...about, ...shared, text }
 }
 
-/** The parts for those with whom the server or group is shared. */
+/** The parts for users that the server or group is shared with. */
 function sharedParts(
   name: string,
   { reason, ...rest }: Readonly<Record<string, unknown>>,
   { id, at, owner }: { readonly id: string; readonly at: string; readonly owner: string | null },
-): Pick<LiveEvent, 'thingId' | 'textForUse'> {
+): Pick<LiveEvent, 'thingId' | 'isEnd' | 'textForUse'> {
   const thingId = rest.serverId ?? rest.groupId
   if (typeof thingId !== 'string') return {}
   if (!FOR_USE.has(name)) return { thingId }
-  return { thingId, textForUse: JSON.stringify({ id, event: name, at, owner, data: rest }) }
+  const end = name === 'connection.state' && rest.state === 'offline' ? ({ isEnd: true } as const) : {}
+  return { thingId, ...end, textForUse: JSON.stringify({ id, event: name, at, owner, data: rest }) }
 }
 
 /** `ownerId` determines who may read a log record, and is not sent. */

@@ -1,6 +1,7 @@
 import type { LiveCredentials } from '../../auth/live-credentials.ts'
 import { LIMITS } from '../../config/limits.ts'
 import { type ErrorCode, HubError } from '../../contract/errors.ts'
+import type { PluginEvents } from '../../contract/events.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { ByteAccount, BytesInFlight } from '../../domain/byte-account.ts'
 import type { EventBus } from '../../events/bus.ts'
@@ -43,7 +44,7 @@ export interface LiveFeedOptions {
   readonly bus: EventBus
   readonly credentials: Pick<LiveCredentials, 'watch'>
   readonly users: Pick<Registry['users'], 'list'>
-  readonly roles: RolesUnderMcp
+  readonly roles: Pick<RolesUnderMcp, 'roleUnderMcp'>
   /** Bytes waiting for a reader are charged to its user. */
   readonly bytes: Pick<BytesInFlight, 'user'>
   /** Milliseconds between two pings. Default 15_000: a peer that answers none is disconnected within 60 s. */
@@ -71,10 +72,13 @@ interface Reader {
  */
 export class LiveFeed {
   readonly #options: LiveFeedOptions
+  readonly #roles: RolesUnderMcp
   readonly #histories: ReadonlyMap<Topic, EventHistory>
   readonly #ids = new EventIds()
   readonly #readers = new Set<Reader>()
   readonly #names = new Map<string, string>()
+  /** Ids of disabled users. */
+  readonly #disabled = new Set<string>()
   readonly #stops: (() => void)[] = []
   readonly #wanted = new Map<Topic, () => void>()
   #namesLoaded: Promise<void> | undefined
@@ -82,11 +86,15 @@ export class LiveFeed {
 
   constructor(options: LiveFeedOptions) {
     this.#options = options
+    this.#roles = {
+      roleUnderMcp: (userId, thing) => options.roles.roleUnderMcp(userId, thing),
+      isDisabled: userId => this.#disabled.has(userId),
+    }
     const limits = { events: LIMITS.eventReplayEvents, bytes: LIMITS.eventReplayBytes, ageMs: LIMITS.eventReplayMs }
     this.#histories = new Map(TOPICS.map(topic => [topic, new EventHistory(limits, !WHILE_WANTED.has(topic))]))
     const { bus } = options
     for (const topic of TOPICS) if (!WHILE_WANTED.has(topic)) this.#stops.push(this.#listen(topic))
-    const named = ({ data }: { data: { userId: string; name: string } }) => void this.#names.set(data.userId, data.name)
+    const named = ({ data }: { data: PluginEvents['user.updated'] }) => this.#know(data.userId, data)
     this.#stops.push(bus.on('user.created', named), bus.on('user.updated', named))
   }
 
@@ -145,7 +153,7 @@ export class LiveFeed {
   /** An id of another process, or one that is too old, means a gap of unknown size. */
   #catchUp(reader: Reader, since: string): void {
     const number = this.#ids.numberOf(since)
-    const sees = (event: LiveEvent): boolean => visibleTo(event, reader.actor, this.#options.roles)
+    const sees = (event: LiveEvent): boolean => visibleTo(event, reader.actor, this.#roles)
     const parts = [...reader.topics].map(topic => this.#histories.get(topic)?.after(number ?? 0, sees))
     if (number === undefined || parts.some(part => part?.complete === false)) reader.sink.lost(null)
     const missed = parts.flatMap(part => part?.events ?? []).sort((left, right) => left.number - right.number)
@@ -154,7 +162,7 @@ export class LiveFeed {
 
   #send(reader: Reader, event: LiveEvent): void {
     if (!reader.topics.has(event.topic)) return
-    const text = textFor(event, reader.actor, this.#options.roles)
+    const text = textFor(event, reader.actor, this.#roles)
     if (text === undefined) return
     const sent = text === event.text ? event : { ...event, text }
     if (this.#reportLost(reader) && this.#fits(reader, sent) && reader.sink.event(sent)) return count(reader)
@@ -235,10 +243,17 @@ export class LiveFeed {
     this.#follow()
   }
 
+  #know(userId: string, { name, disabled }: { readonly name: string; readonly disabled?: boolean }): void {
+    this.#names.set(userId, name)
+    if (disabled === true) this.#disabled.add(userId)
+    else this.#disabled.delete(userId)
+  }
+
   async #loadNames(): Promise<void> {
     try {
       const users = await this.#options.users.list({ kind: 'system', purpose: 'live events' }, { scope: 'all' })
-      for (const user of users) this.#names.set(user.id, user.name)
+      // An event meanwhile is newer.
+      for (const user of users) if (!this.#names.has(user.id)) this.#know(user.id, user)
     } catch (error) {
       this.#namesLoaded = undefined
       throw error

@@ -40,7 +40,7 @@ import { type ToolCallDeps, toolCallRoutes } from './servers/server-tool-call.ts
 import { serverToolRoutes } from './servers/server-tools.ts'
 import { serverRoutes } from './servers/servers.ts'
 import { type ShareRoutesDeps, shareRoutes } from './sharing/shares.ts'
-import { teamRoutes } from './sharing/teams.ts'
+import { type TeamRoutesDeps, teamRoutes } from './sharing/teams.ts'
 import type { ServerViewDeps } from './views.ts'
 
 /** Dependencies of the resource routes. */
@@ -51,13 +51,14 @@ export interface ResourceRoutesDeps
     Pick<ConnectionsDeps, 'links'>,
     Pick<ServerHealthDeps, 'uptimeRatio' | 'stateChanges'>,
     Pick<ExportRoutesDeps, 'exports'>,
-    Pick<ImportRoutesDeps, 'imports' | 'importSources' | 'kinds' | 'attached' | 'leftBehind'>,
+    Pick<ImportRoutesDeps, 'imports' | 'importSources' | 'kinds' | 'leftBehind' | 'attached'>,
     Pick<MonitoringConfigDeps, 'usualHealthCheck' | 'fileProblems'> {
   readonly registry: Registry
   readonly proofs: ShareRoutesDeps['proofs']
   readonly alerts: Alerts
   readonly dashboards: Dashboards
   readonly assistant: Assistant
+  readonly teamSources: TeamRoutesDeps['teamSources']
   readonly templates: NonNullable<ServerViewDeps['templates']>
   readonly closedFields: NonNullable<ServerViewDeps['closedFields']>
   readonly backups: BackupDownloads

@@ -194,7 +194,8 @@ export class Users implements UserRegistry {
   }
 
   #emit(event: 'user.created' | 'user.updated', row: UserTable): void {
-    this.#deps.bus.emit(event, row.id, { userId: row.id, name: userRecord(row).name })
+    const disabled = row.disabled === 1 ? ({ disabled: true } as const) : {}
+    this.#deps.bus.emit(event, row.id, { userId: row.id, name: userRecord(row).name, ...disabled })
   }
 }
 

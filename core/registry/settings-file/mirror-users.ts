@@ -145,5 +145,6 @@ async function save(run: MirrorRun, next: UserTable): Promise<void> {
 
 function emitUser(run: MirrorRun, event: 'user.created' | 'user.updated', row: UserTable): void {
   run.applied.push(`users/${row.name}`)
-  run.after(() => run.deps.bus.emit(event, row.id, { userId: row.id, name: row.name ?? '' }))
+  const disabled = row.disabled === 1 ? ({ disabled: true } as const) : {}
+  run.after(() => run.deps.bus.emit(event, row.id, { userId: row.id, name: row.name ?? '', ...disabled }))
 }

@@ -1,4 +1,4 @@
-/** How long one yes holds, for how many calls, and what its messages say. */
+/** One yes: its time, its number of calls, its messages. */
 import { afterEach, beforeEach, expect, setSystemTime, test } from 'bun:test'
 import { Decisions, type Kept } from '../../../plugins/approvals/decisions.ts'
 import { Messages, noticeOf } from '../../../plugins/approvals/messages.ts'

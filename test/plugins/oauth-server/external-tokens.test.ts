@@ -262,9 +262,10 @@ test('users are those who have linked the account; a disabled one, and one whose
 test('the newest token says which teams its user is in', async () => {
   await configure({ provision: 'create', claims: { user: 'sub', scope: 'scope', teams: '/realm/roles' } })
   const crew = { name: 'crew', source: { provider: issuer.url, group: 'hub-crew' } }
-  await admin.ok('POST', '/api/admin/teams', crew)
+  expect(await admin.ok('POST', '/api/admin/teams', crew)).not.toHaveProperty('warnings')
   const other = { provider: new URL(issuer.url).host, group: 'hub-crew' }
-  await admin.ok('POST', '/api/admin/teams', { name: 'other', source: other })
+  const { warnings } = await admin.ok('POST', '/api/admin/teams', { name: 'other', source: other })
+  expect(warnings).toMatchObject([{ code: 'source_unknown' }])
   const sizes = async () =>
     Promise.all(['crew', 'other'].map(async name => (await admin.ok('GET', `/api/teams/${name}`)).size))
   const at = seconds()

@@ -223,11 +223,21 @@ test('the groups of a claim set the teams of this provider, and no others', asyn
   const source = (provider: string, group: string) => ({ source: { provider, group } })
   const groupsIn = (groups: string) => configure('create', {}, { claims: { groups } })
   await admin.ok('POST', '/api/admin/teams', { name: 'by-hand', members: ['admin'] })
-  await admin.ok('POST', '/api/admin/teams', { name: 'crew', ...source('company', 'hub-crew') })
-  await admin.ok('POST', '/api/admin/teams', { name: 'away', ...source('elsewhere', 'hub-crew') })
+  const warned = ({ warnings }: { readonly warnings?: readonly { readonly code: string }[] }) =>
+    (warnings ?? []).map(({ code }) => code)
+  const crew = await admin.ok('POST', '/api/admin/teams', { name: 'crew', ...source('company', 'hub-crew') })
+  const away = await admin.ok('POST', '/api/admin/teams', { name: 'away', ...source('elsewhere', 'hub-crew') })
+  // The provider `company` says no groups yet.
+  expect([warned(crew), warned(away)]).toEqual([['source_unknown'], ['source_unknown']])
   await admin.ok('POST', '/api/servers', { name: 'shared', url: 'https://never.example/mcp', enabled: false })
   await admin.ok('PUT', '/api/servers/shared/shares/team:crew', { role: 'see' })
   await groupsIn('groups')
+  const listed = (await admin.ok('GET', '/api/teams')).items
+  expect(listed.map((one: { name: string; warnings?: { code: string }[] }) => [one.name, warned(one)])).toEqual([
+    ['away', ['source_unknown']],
+    ['by-hand', []],
+    ['crew', []],
+  ])
   const as = async (idToken: object, userinfo: object = {}): Promise<string[]> => {
     Object.assign(issuer.more, { id_token: idToken, userinfo })
     const signed = await enter('nora')

@@ -223,6 +223,7 @@ export class World {
       logging: { levels: new LogLevels('info'), sinks: () => [], components: [] },
       healthChecks: {},
       config: { values: {} as ResourceRoutesDeps['config']['values'], sources: {} },
+      teamSources: () => new Map(),
       clientConfigs: bundledClients,
       importDocument: async () => ({ entries: [] }),
       version: '1.1.0',

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { LIMITS } from '../../../config/limits.ts'
 import type { UserActor } from '../../../contract/records.ts'
+import { quoteName } from '../../../domain/names.ts'
+import type { TeamSource } from '../../../features/sign-ins.ts'
 import type { NewTeam, Registry, TeamRecord } from '../../../registry/api.ts'
 import type { RequestInfo } from '../../../request/request-info.ts'
 import { type Route, route } from '../../route.ts'
@@ -10,6 +12,8 @@ import { page } from '../views.ts'
 /** Dependencies of the routes of teams. */
 export interface TeamRoutesDeps {
   readonly registry: Pick<Registry, 'teams' | 'audit'>
+  /** What the running plugins know of providers, by plugin. */
+  readonly teamSources: () => ReadonlyMap<string, TeamSource>
 }
 
 const name = z.string().min(1).max(256)
@@ -35,6 +39,10 @@ const team = z.object({
   members: z.array(z.string()).optional().meta({ description: 'Only for administrators and members' }),
   source: source.optional().meta({ description: 'Absent: by administrators. Only for administrators and members' }),
   createdAt: timestamp,
+  warnings: z
+    .array(z.object({ code: z.enum(['source_unknown']), message: z.string() }))
+    .optional()
+    .meta({ description: 'Why the source sets no members now. Only where `source` is' }),
 })
 const example = {
   ...{ id: '01JD7C9Q3F', name: 'crew', size: 1, members: ['bob'] },
@@ -43,7 +51,13 @@ const example = {
 const one = { description: 'The team', schema: team, example }
 
 /** Routes of teams, with which things can be shared. Only administrators write them. */
-export function teamRoutes({ registry: { teams, audit } }: TeamRoutesDeps): Route[] {
+export function teamRoutes({ registry: { teams, audit }, teamSources }: TeamRoutesDeps): Route[] {
+  const shown = (record: TeamRecord) => {
+    const { provider } = record.source ?? {}
+    if (provider === undefined || [...teamSources().values()].some(one => one.sets(provider))) return record
+    const message = `No provider ${quoteName(provider)} that says the groups of its users is set up here: nobody joins the team until there is one`
+    return { ...record, warnings: [{ code: 'source_unknown' as const, message }] }
+  }
   const tag = 'sharing'
   const note = (actor: UserActor, info: RequestInfo, verb: string, { name: target, size, source }: TeamRecord): void =>
     audit.record(actor, {
@@ -61,7 +75,7 @@ export function teamRoutes({ registry: { teams, audit } }: TeamRoutesDeps): Rout
       query: z.strictObject(pageFields),
       responses: { 200: { description: 'A page of teams', schema: listOf(team), example: exampleList(example) } },
       async handle({ actor, query }) {
-        return { body: page(await teams.list(actor), query) }
+        return { body: page((await teams.list(actor)).map(shown), query) }
       },
     }),
     route({
@@ -70,7 +84,7 @@ export function teamRoutes({ registry: { teams, audit } }: TeamRoutesDeps): Rout
       summary: 'One of the teams',
       responses: { 200: one },
       async handle({ actor, params }) {
-        return { body: await teams.get(actor, params.name) }
+        return { body: shown(await teams.get(actor, params.name)) }
       },
     }),
     route({
@@ -82,7 +96,7 @@ export function teamRoutes({ registry: { teams, audit } }: TeamRoutesDeps): Rout
       async handle({ actor, body, info }) {
         const made = await teams.create(actor, body.name, given(body))
         note(actor, info, 'create', made)
-        return { status: 201, body: made }
+        return { status: 201, body: shown(made) }
       },
     }),
     route({
@@ -95,7 +109,7 @@ export function teamRoutes({ registry: { teams, audit } }: TeamRoutesDeps): Rout
         const change = { ...(body.name === undefined ? {} : { name: body.name }), ...given(body) }
         const saved = await teams.update(actor, params.name, change)
         note(actor, info, 'update', saved)
-        return { body: saved }
+        return { body: shown(saved) }
       },
     }),
     route({
