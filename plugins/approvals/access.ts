@@ -6,9 +6,9 @@ import type { ApprovalRequest, Asked, Requests } from './requests.ts'
 export class Access {
   readonly #context: PluginContext<unknown>
   readonly #requests: Requests
-  /** Ids of users, servers and groups whose requests are to be looked at; one look follows the other. */
+  /** Ids of users, servers and groups whose requests are to be checked; one check follows the other. */
   readonly #due = new Set<string>()
-  #isLooking = false
+  #isReviewing = false
 
   constructor(context: PluginContext<unknown>, requests: Requests) {
     this.#context = context
@@ -36,14 +36,14 @@ export class Access {
   #changed(id: string | null): void {
     if (id === null || this.#requests.pending.length === 0) return
     this.#due.add(id)
-    if (this.#isLooking) return
-    this.#look().catch(error =>
+    if (this.#isReviewing) return
+    this.#review().catch(error =>
       this.#context.log.error('The access of callers who wait was not checked', { error: String(error) }),
     )
   }
 
-  async #look(): Promise<void> {
-    this.#isLooking = true
+  async #review(): Promise<void> {
+    this.#isReviewing = true
     try {
       while (this.#due.size > 0) {
         const due = new Set(this.#due)
@@ -52,7 +52,7 @@ export class Access {
         for (const request of concerned) await this.#end(request)
       }
     } finally {
-      this.#isLooking = false
+      this.#isReviewing = false
     }
   }
 

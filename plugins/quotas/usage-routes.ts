@@ -1,5 +1,6 @@
 import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
 import { z } from 'zod'
+import { foreignQuotas } from './foreign.ts'
 import { dayOf } from './meter.ts'
 import type { Plans } from './plans.ts'
 import { quotaSchema } from './quota.ts'
@@ -61,15 +62,18 @@ export function addUsageRoutes(context: PluginContext<unknown>, plans: Plans, us
     answers: {
       200: {
         description:
-          'The quotas of your account, keys, clients, groups, servers and tools; for administrators that of the hub',
+          'The quotas of your account, keys, clients, groups, servers and tools, and of those of others that you may use; for administrators that of the hub',
         schema: z.object({
           items: z.array(
             z.object({
               of: z.enum(KINDS),
               id: z.string().optional(),
               name: z.string().optional(),
+              owner: z.string().optional().meta({ description: 'Of a thing of somebody else' }),
               quota: quotaSchema,
-              used: z.record(z.string(), z.number()),
+              used: z.record(z.string(), z.number()).meta({
+                description: 'By all callers; of things of others your own calls of the day, as far as they are known',
+              }),
             }),
           ),
         }),
@@ -89,7 +93,8 @@ export function addUsageRoutes(context: PluginContext<unknown>, plans: Plans, us
         const { quota, used } = shown(rest.of === 'user' ? plans.ofUser(actor.userId) : plans.get(subject))
         return quota && used ? [{ ...rest, quota, used: { ...used } }] : []
       })
-      return { body: { items } }
+      const foreign = await foreignQuotas(context, plans, usage, actor)
+      return { body: { items: [...items, ...foreign.map(one => ({ ...one, used: { ...one.used } }))] } }
     },
   })
 

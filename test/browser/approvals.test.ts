@@ -77,6 +77,31 @@ test('a request that waited while the plugin stopped says so', async () => {
   await tab.close()
 })
 
+test.each(VIEWS)(
+  'a caller without the server reads the group, and that its access has ended: %s',
+  async (name, view) => {
+    const user = `una${VIEWS.findIndex(([each]) => each === name)}`
+    const una = await hub.user(user)
+    const tools = [{ name: 'pay', as: 'spend' }]
+    await admin.ok('POST', '/api/groups', { name: user, members: [{ server: 'bank', tools }] })
+    await admin.ok('PUT', `/api/groups/${user}/shares/user:${user}`, { role: 'use' })
+    const call = una.request('POST', `/api/groups/admin~${user}/tools/spend`, { amount: 3 })
+    const tab = await openTab(browser, hub, una, view)
+    const { page } = tab
+    await tab.go('/approvals', 'pb-page-approvals table')
+    await page.locator('pb-page-approvals td a', { hasText: 'spend' }).click()
+    await page.locator('pb-page-approvals dl', { hasText: `admin / ${user}` }).waitFor()
+    expect(await page.locator('pb-page-approvals').textContent()).not.toMatch(/bank|[0-9a-f]{8}-[0-9a-f]{4}/)
+    expect(await axe(tab)).toEqual([])
+    if (PICTURES) await page.screenshot({ path: `${PICTURES}/group-${name}.png`, fullPage: true })
+    await admin.ok('DELETE', `/api/groups/${user}/shares/user:${user}`)
+    await page.getByText(view.language === 'zh' ? '访问权限已终止' : 'the access to the tool ended').waitFor()
+    if (PICTURES) await page.screenshot({ path: `${PICTURES}/ended-${name}.png`, fullPage: true })
+    expect((await call).status).not.toBe(200)
+    await tab.close()
+  },
+)
+
 test.each(VIEWS)('the link of a call leads to it: %s', async (name, view) => {
   const call = pay(1_000 + VIEWS.findIndex(([each]) => each === name))
   const tab = await openTab(browser, hub, admin, view)

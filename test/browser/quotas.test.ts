@@ -93,6 +93,28 @@ test('a key that a key has made shows the quota of its maker', async () => {
   await tab.close()
 })
 
+test.each(VIEWS)('the owner of a server sees its use by person, a colleague the own part: %s', async (name, view) => {
+  await admin.ok('PUT', '/api/servers/echo/shares/user:bo', { role: 'use' })
+  await admin.ok('PUT', '/api/servers/echo/quota', { quota: { perDay: 100 } })
+  const bo = await hub.signIn('bo')
+  await bo.ok('POST', '/api/servers/admin~echo/tools/echo/call', { arguments: { text: 'x' } })
+  const tab = await openTab(browser, hub, admin, view)
+  await tab.go('/servers/admin~echo?tab=rules', 'pb-quotas table')
+  const people = tab.page.locator('pb-quotas tbody tr')
+  expect((await people.allTextContents()).some(row => row.includes('bo'))).toBe(true)
+  expect(await axe(tab)).toEqual([])
+  if (PICTURES) await tab.page.screenshot({ path: `${PICTURES}/people-${name}.png`, fullPage: true })
+  await tab.close()
+  const own = await openTab(browser, hub, bo, view)
+  await own.go('/usage', 'pb-page-usage table')
+  const text = await own.page.locator('pb-page-usage tr', { hasText: 'echo' }).first().textContent()
+  expect(text).toMatch(/admin/)
+  expect(text).toMatch(view.language === 'zh' ? /您 \d/ : /\d by you/)
+  expect(await axe(own)).toEqual([])
+  if (PICTURES) await own.page.screenshot({ path: `${PICTURES}/shared-${name}.png`, fullPage: true })
+  await own.close()
+})
+
 test.each(VIEWS)('forms and bars fit: %s', async (name, view) => {
   const tab = await openTab(browser, hub, admin, view)
   const { page } = tab

@@ -24,8 +24,8 @@ declare module '../../contract/plugin.ts' {
  * `ref`: a name, or `owner~name`. Changes have audit records that name the plugin. Rejects with the errors of the routes.
  */
 export interface PluginRecords<Found, Listed = Found> {
-  /** The records that the actor owns. */
-  list(actor: Actor): Promise<readonly Listed[]>
+  /** The records that the actor owns; with `visible` also those that are shared with it, and public ones. */
+  list(actor: Actor, scope?: 'mine' | 'visible'): Promise<readonly Listed[]>
   /** `edit`, `owner`: `not_owner` unless the actor may change it, or is its owner or an administrator. Default `see`. */
   find(actor: Actor, ref: string, right?: 'see' | 'edit' | 'owner'): Promise<Found>
   create(actor: Actor, body: JsonObject): Promise<Found>

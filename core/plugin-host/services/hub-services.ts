@@ -61,7 +61,7 @@ export function pluginServers({ registry, upstreams, templates }: HubParts, plug
   const { servers } = registry
   const note = noteFor(registry, plugin, 'server')
   return {
-    list: actor => servers.list(actor, { scope: 'mine' }),
+    list: (actor, scope = 'mine') => servers.list(actor, { scope }),
     find: (actor, ref, right = 'see') => servers.resolve(actor, ref, ROLES[right]),
     async create(actor, body, { template, audit } = {}) {
       return note(actor, 'create', await servers.create(actor, body, { template }), audit)
@@ -95,7 +95,7 @@ export function pluginGroups({ registry }: HubParts, plugin: ServedPlugin): Plug
   const { groups } = registry
   const note = noteFor(registry, plugin, 'group')
   return {
-    list: actor => groups.list(actor, { scope: 'mine' }),
+    list: (actor, scope = 'mine') => groups.list(actor, { scope }),
     find: (actor, ref, right = 'see') => groups.resolve(actor, ref, ROLES[right]),
     create: async (actor, body) => note(actor, 'create', await groups.create(actor, body)),
     patch: async (actor, ref, patch) => note(actor, 'update', await groups.patch(actor, ref, patch)),

@@ -13,8 +13,10 @@ export interface UsedQuota {
   readonly of: 'system' | 'user' | 'key' | 'grant' | 'group' | 'server' | 'tool'
   readonly id?: string
   readonly name?: string
+  /** Of a thing of somebody else, of which `used` has the user's own calls of the day. */
+  readonly owner?: string
   readonly quota: Quota
-  readonly used: Readonly<Record<keyof Quota, number>>
+  readonly used: Readonly<Partial<Record<keyof Quota, number>>>
 }
 
 export type UsageBy = 'day' | 'server' | 'tool' | 'key'
@@ -23,6 +25,7 @@ export type UsageBy = 'day' | 'server' | 'tool' | 'key'
 export interface UsageSum {
   readonly day: string
   readonly key?: string
+  readonly user?: string
   readonly server?: string
   readonly tool?: string
   readonly calls: number
@@ -58,6 +61,9 @@ export const usageApi = {
   quotas: (signal: AbortSignal) => api.get<{ readonly items: readonly UsedQuota[] }>('/api/quotas', { signal }),
   of: (subject: PieceSubject, signal?: AbortSignal) => api.get<QuotaState>(pathOf(subject), signal ? { signal } : {}),
   set: (subject: PieceSubject, change: QuotaChange) => api.put<QuotaState>(pathOf(subject), { body: { ...change } }),
+  /** Calls of a server of the user's, by day and person. */
+  ofPeople: (server: string, range: string, signal: AbortSignal) =>
+    api.get<{ readonly items: readonly UsageSum[] }>('/api/usage', { query: { by: 'user', range, server }, signal }),
   sums: (by: UsageBy, range: string, all: boolean, signal: AbortSignal) =>
     api.get<{ readonly items: readonly UsageSum[] }>('/api/usage', { query: { by, range, all: String(all) }, signal }),
 }

@@ -19,7 +19,7 @@ import {
   t,
   toast,
 } from 'patchbay/console'
-import { type UsageBy, type UsageSum, type UsedQuota, usageApi } from './api.ts'
+import { type Quota, type UsageBy, type UsageSum, type UsedQuota, usageApi } from './api.ts'
 import { PARTS, partText } from './names.ts'
 import { bar } from './quota-form.ts'
 
@@ -72,7 +72,7 @@ class PbPageUsage extends PbPage {
       { id: 'mine', label: t('Mine') },
       { id: 'all', label: t('Of all users') },
     ] as const
-    return html`${show(this.#quotas, items => html`${quotaTable(items)}${items.length === 0 ? nothing : this.#alert()}`)}
+    return html`${show(this.#quotas, items => html`${quotaTable(items)}${items.every(({ owner }) => owner !== undefined) ? nothing : this.#alert()}`)}
       <div class="row wrap">${segments<UsageBy>(t('Sums'), by, this.#by, id => this.setView({ by: id }))}
         ${session.user?.role === 'admin' ? segments<'mine' | 'all'>(t('Whose'), of, this.#all ? 'all' : 'mine', id => this.setView({ of: id })) : nothing}</div>
       ${show(this.#sums, items => sumTable(items, this.#by))}`
@@ -121,12 +121,12 @@ function quotaTable(items: readonly UsedQuota[]): unknown {
   const rows = items.flatMap(one =>
     PARTS.flatMap(part => {
       const limit = one.quota[part]
-      return limit === undefined ? [] : [{ one, part, limit, used: one.used[part] }]
+      return limit === undefined ? [] : [{ one, part, limit }]
     }),
   )
   return html`<section class="card"><div class="ch line"><h2>${t('Quotas')}</h2></div><div class="tw"><table class="cards"><thead><tr><th scope="col">${t('Of')}</th><th scope="col">${t('Limit')}</th><th scope="col" class="num">${t('Used')}</th><th scope="col" class="num">${t('Most')}</th></tr></thead><tbody>${rows.map(
-    ({ one, part, limit, used }) =>
-      html`<tr><td class="full">${ofText(one)}</td><td data-l=${t('Limit')}>${partText(part)}</td><td class="num" data-l=${t('Used')}>${formatNumber(used, 0)}${bar(limit, used, `${ofText(one)}, ${partText(part)}`)}</td><td class="num" data-l=${t('Most')}>${formatNumber(limit, 0)}</td></tr>`,
+    ({ one, part, limit }) =>
+      html`<tr><td class="full">${ofText(one)}</td><td data-l=${t('Limit')}>${partText(part)}</td><td class="num" data-l=${t('Used')}>${usedCell(one, part, limit)}</td><td class="num" data-l=${t('Most')}>${formatNumber(limit, 0)}</td></tr>`,
   )}</tbody></table></div></section>`
 }
 
@@ -150,7 +150,19 @@ function whatOf({ key = '', server = '', tool = '' }: UsageSum, by: UsageBy): st
   return by === 'tool' ? `${name} · ${tool}` : name
 }
 
-function ofText({ of, name = '', id = '' }: UsedQuota): string {
+/** Of things of others the user's own calls, which are a part of what is used. */
+function usedCell(one: UsedQuota, part: keyof Quota, limit: number): unknown {
+  const used = one.used[part]
+  if (used === undefined) return '–'
+  if (one.owner !== undefined) return t('{n} by you', { n: formatNumber(used, 0) })
+  return html`${formatNumber(used, 0)}${bar(limit, used, `${ofText(one)}, ${partText(part)}`)}`
+}
+
+function ofText(one: UsedQuota): string {
+  return one.owner === undefined ? nameText(one) : t('{what} of {owner}', { what: nameText(one), owner: one.owner })
+}
+
+function nameText({ of, name = '', id = '' }: UsedQuota): string {
   switch (of) {
     case 'system':
       return t('the hub')

@@ -21,8 +21,9 @@ import {
   t,
   toast,
 } from 'patchbay/console'
-import { type Quota, type QuotaState, usageApi } from './api.ts'
+import { type Quota, type QuotaState, type UsageSum, usageApi } from './api.ts'
 import { limitText, PARTS } from './names.ts'
+import { peopleUse } from './people-use.ts'
 import { bar, quotaFields, quotaOf } from './quota-form.ts'
 
 /** A quota of the list. `tool` undefined: that of the server or group itself. */
@@ -49,6 +50,11 @@ export class PbQuotas extends PbElement {
     read: signal => usageApi.of(this.subject, signal),
     everyMs: 10_000,
   })
+  readonly #people = new Resource<readonly UsageSum[]>(this, {
+    key: () => (this.subject.kind === 'server' ? this.subject.ref : undefined),
+    read: async signal => (await usageApi.ofPeople(this.subject.ref, '7d', signal)).items,
+    everyMs: 30_000,
+  })
   readonly #tools = new Resource<readonly string[]>(this, {
     key: () => (this.edited?.isNewTool ? this.subject.ref : undefined),
     read: async signal => {
@@ -64,7 +70,7 @@ export class PbQuotas extends PbElement {
       isServer
         ? html`<button type="button" class="btn sm" ?disabled=${!live.reachable} @click=${() => this.#open({ tool: undefined, state: { quota: null } }, true)}>${icon('plus')}${t('Quota of a tool')}</button>`
         : nothing
-    }</div></div>${show(this.#quotas, state => this.#list(state))}</section>${this.#drawer()}`
+    }</div></div>${show(this.#quotas, state => this.#list(state))}${isServer ? peopleUse(this.#people.data ?? []) : nothing}</section>${this.#drawer()}`
   }
 
   #list(state: QuotaState): unknown {
