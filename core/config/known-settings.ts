@@ -6,7 +6,7 @@ import { VARIABLES, type Variable } from './variables.ts'
 /** The settings of a hub: its own, and those that plugins define. */
 export interface KnownSettings {
   readonly variables: readonly Variable[]
-  /** Those of plugins, by key. */
+  /** Settings of plugins, by key. */
   readonly ofPlugins: HubSettingKinds
 }
 

@@ -25,7 +25,7 @@ const PROGRAM = IS_ONE_FILE ? undefined : join(PACKAGE, 'core', 'main.ts')
 export interface LoadOptions {
   /** True when standard output is a terminal. Default: detected. */
   readonly isTerminal?: boolean
-  /** What features and plugins add to the settings file, and their settings. Default: nothing. */
+  /** Additions of features and plugins to the settings file, and their settings. Default: none. */
   readonly additions?: FileAdditions
   /** Receives later warnings of the settings file, as sentences for the log. */
   readonly onWarning?: (message: string) => void

@@ -23,7 +23,7 @@ export interface SettingsFileOptions {
   /** Program for `"command": "patchbay"` in the file: `process.execPath` with the hub's entry file. */
   readonly runtime: string
   readonly program?: string | undefined
-  /** What features and plugins add. Default: nothing. */
+  /** Additions of features and plugins. Default: none. */
   readonly additions?: FileAdditions
   /** Receives sentences for the log. Default: ignored. */
   readonly onWarning?: (message: string) => void

@@ -26,7 +26,7 @@ export type AttachedKind = 'server' | 'group' | 'user' | 'key'
 export interface AttachedThing {
   readonly kind: AttachedKind
   readonly id: string
-  /** Of a user its own id. */
+  /** For a user, its own id. */
   readonly ownerId: string
 }
 

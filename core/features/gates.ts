@@ -20,12 +20,14 @@ export interface GatedCall {
   /** The path under `/mcp` in normal form; empty for a call over REST, which names its server. */
   readonly path: string
   /** The group of the path; absent where a server was called. */
-  readonly group?: Pick<GroupRecord, 'id' | 'name' | 'ownerId'>
+  readonly group?: Pick<GroupRecord, 'id' | 'name' | 'ownerId' | 'ownerName'>
   readonly server: Pick<ServerRecord, 'id' | 'name' | 'ownerId' | 'ownerName'>
   /** Tags of the group, and of the server. */
   readonly tags: { readonly group: readonly string[]; readonly server: readonly string[] }
   /** By the server's own name. `hash`: of its definition, empty for a tool that is not listed. */
   readonly tool: { readonly name: string; readonly hash: string; readonly annotations: JsonObject }
+  /** The name by which it was called. */
+  readonly called: string
   /** As the server will get them, with pinned values. Variables of the server are not filled in. */
   readonly arguments: JsonObject
   /** As the caller gave them, without pinned values. */

@@ -14,7 +14,7 @@ declare module '../contract/plugin.ts' {
   }
 }
 
-/** What is left behind, as a noun, and a sentence that says what to do instead. */
+/** A thing that is left behind, as a noun, and a sentence that says what to do instead. */
 export type LeftBehind = Readonly<Record<'what' | 'instead', string>>
 
 /** Reads files of another program; the id is its name. Pure: it returns only data, which core checks. */

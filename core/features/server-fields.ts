@@ -24,13 +24,13 @@ export interface ServerFields {
   /** JSON Schema of each field, as in the `configSchema` of a transport. */
   readonly fields: Readonly<Record<string, JsonObject>>
   /**
-   * How they stand in settings files and in entries of other programs. Default: as in the API. Files are read before plugins are
+   * Their form in settings files and in entries of other programs. Default: as in the API. Files are read before plugins are
    * loaded, so each declaration stands in `core/hub/bundled-fields.ts` too, as plain data.
    */
   readonly entries?: EntryReading
 }
 
-/** How entries of files are read. */
+/** The way in which entries of files are read. */
 export interface EntryReading {
   /** Fields that are objects, and that other programs write in forms of their own; members that the schema does not name are dropped. */
   readonly forms?: Readonly<Record<string, FieldForms>>

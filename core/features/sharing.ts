@@ -3,6 +3,8 @@ import type { GroupRecord, ServerRecord } from '../contract/records.ts'
 declare module '../contract/events.ts' {
   interface PluginEvents {
     'share.changed': ShareChange
+    'team.renamed': { teamId: string; name: string; before: string }
+    'team.removed': { teamId: string; name: string }
   }
 }
 
@@ -26,6 +28,7 @@ declare module '../contract/plugin.ts' {
 export interface PluginTeams {
   /** Letter case ignored. Undefined: there is none. */
   byName(name: string): Promise<Readonly<Record<'id' | 'name', string>> | undefined>
+  byId(teamId: string): Promise<Readonly<Record<'id' | 'name', string>> | undefined>
   /** Ids of the members whose accounts are enabled, by their names. */
   members(teamId: string): Promise<readonly string[]>
   /** Ids of the teams of a user, from memory. */

@@ -83,7 +83,7 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   guards,
 ]
 
-/** What the definitions of bundled plugins say about monitoring, whether the plugins run or not. */
+/** Health checks, metrics and log components of bundled plugins, whether the plugins run or not. */
 export const MONITORED = {
   healthChecks: merged(({ healthChecks }) => healthChecks),
   metrics: merged(({ metrics }) => metrics),

@@ -4,10 +4,10 @@ import { ENTRY_FIELDS } from './bundled-fields.ts'
 import { HUB_SETTINGS } from './bundled-settings.ts'
 import { RECORD_SECTIONS } from './record-kinds.ts'
 
-/** What features and bundled plugins add to the settings file. */
+/** Additions of features and bundled plugins to the settings file. */
 export const FILE_ADDITIONS: FileAdditions = {
   sections: [...RECORD_SECTIONS, ...PLUGIN_SECTIONS],
   settings: HUB_SETTINGS,
-  attached: bundledPlugins.flatMap(({ attachedSettings = {} }) => Object.keys(attachedSettings)),
   fields: ENTRY_FIELDS,
+  attached: bundledPlugins.flatMap(({ attachedSettings = {} }) => Object.keys(attachedSettings)),
 }

@@ -16,7 +16,7 @@ export function isExport(document: JsonValue): document is JsonObject {
   return isJsonObject(document) && document.format === 'patchbay-export'
 }
 
-/** What this hub has of the kinds of things in exports. */
+/** The things of this hub, of the kinds that exports have. */
 export interface ExportKinds {
   readonly kinds: readonly RecordKind[]
   readonly templates: ServerTemplates | undefined

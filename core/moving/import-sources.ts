@@ -10,7 +10,7 @@ import { nextTurn } from '../domain/next-turn.ts'
 import { SERVER_JSON } from '../domain/server/body.ts'
 import type { ImportedFile, ImportSource, LeftBehind, NotCarried } from '../features/imports.ts'
 
-/** What plugins add to what is imported. */
+/** Additions of plugins to imports. */
 export interface ImportAdditions extends Omit<FileAdditions, 'sections'> {
   /** Sections of other hubs' settings files that stay behind, by name. */
   readonly leftBehind: Readonly<Record<string, LeftBehind>>
@@ -18,7 +18,7 @@ export interface ImportAdditions extends Omit<FileAdditions, 'sections'> {
 
 /** The functions that the reading of programs' own files uses. */
 export interface ImportSourceDeps {
-  /** What plugins add to settings files of hubs, and to entries of other programs. */
+  /** Additions of plugins to settings files of hubs, and to entries of other programs. */
   readonly additions: ImportAdditions
   /** By the program's name. */
   sources(): ReadonlyMap<string, ImportSource>

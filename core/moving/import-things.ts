@@ -30,7 +30,7 @@ export function thingsOfItems(
   return { ...names.things(actor, []), documentsOf: [...documentsOf] }
 }
 
-/** What an item names beside its own name. */
+/** Names that an item has beside its own. */
 function addNamed(names: ThingNames, item: ImportItem, renamed: string | undefined): void {
   if (item.kind === 'user') {
     names.addOwner(item.name)

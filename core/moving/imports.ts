@@ -234,7 +234,7 @@ function* deciding(
   yield outcomes.slice(items.length).map(({ name, owner, verdict, body }) => ({ name, owner, verdict, body })) as never
   for (const [at, item] of items.entries()) {
     const { name, owner, verdict, body } = outcomes[at] as ImportOutcome
-    // Who a share is for is known here alone.
+    // The user or team of a share is known here alone.
     const given = item.kind === 'shares' || item.kind === 'team' ? { body } : {}
     yield { item, name, owner, verdict, ...given } as unknown as JsonValue
   }

@@ -10,7 +10,7 @@ const TEXTS = ['label', 'note'] as const
 const SCHEMA = 'configSchema'
 
 interface Defined {
-  /** Of a bundled plugin. */
+  /** The definition of a bundled plugin. */
   readonly definition: PluginDefinition<unknown> | undefined
 }
 

@@ -155,6 +155,7 @@ export interface TeamRegistry {
   remove(actor: Actor, name: string): Promise<void>
   /** The team of a name, letter case ignored. */
   named(name: string): Promise<Pick<TeamRecord, 'id' | 'name'> | undefined>
+  byId(teamId: string): Promise<Pick<TeamRecord, 'id' | 'name'> | undefined>
   /** Ids of the members whose accounts are enabled, by their names. */
   membersOf(teamId: string): Promise<readonly string[]>
   /** Ids of the teams of a user. Synchronous; from memory. */

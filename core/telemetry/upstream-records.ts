@@ -41,7 +41,7 @@ export class UpstreamRecords {
     fields: Readonly<Record<string, string>>,
   ): void {
     if (!this.#allowance.take(server)) return
-    // Of the fields, only the logger is a text of the server.
+    // The logger is the only field with a text of the server.
     const logger = fields.logger === undefined ? {} : { logger: this.#filtered(server, fields.logger) }
     this.#log[level](this.#filtered(server, message), { ...of(server), ...fields, ...logger })
   }

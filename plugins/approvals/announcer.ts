@@ -20,17 +20,29 @@ export class Announcer {
     const { id: approvalId, asked } = request
     const { server, tool, ask, isSingle } = asked
     const deciders = await this.#deciders(request)
+    const names = ask.who === 'caller' ? await this.#namesForCaller(request) : { server, tool }
     if (request.state !== 'pending') return
     for (const userId of deciders)
-      this.#context.events.emit('approvals.requested', userId, { approvalId, server, tool, caller: asked.caller.name })
+      this.#context.events.emit('approvals.requested', userId, { approvalId, ...names, caller: asked.caller.name })
     if (ask.by.includes('chat') && !isSingle) this.#messages.add(deciders, request)
   }
 
   async ended(request: ApprovalRequest): Promise<void> {
     const { id: approvalId, asked, state } = request
-    const { server, tool } = asked
-    for (const userId of new Set([asked.caller.userId, ...(await this.#deciders(request))]))
-      this.#context.events.emit('approvals.decided', userId, { approvalId, server, tool, state })
+    const { server, tool, caller } = asked
+    this.#context.events.emit('approvals.decided', caller.userId, {
+      ...{ approvalId, state },
+      ...(await this.#namesForCaller(request)),
+    })
+    for (const userId of await this.#deciders(request))
+      if (userId !== caller.userId)
+        this.#context.events.emit('approvals.decided', userId, { approvalId, server, tool, state })
+  }
+
+  /** A caller who may not see the server knows the group, and the name by which it called. */
+  async #namesForCaller({ asked: { caller, serverId, server, tool, group, called } }: ApprovalRequest) {
+    if (await this.#context.registry.server(caller, serverId)) return { server, tool }
+    return { server: group?.ref ?? server, tool: called }
   }
 
   /** The present ones; a member of the team who made the call is none. */

@@ -32,7 +32,7 @@ export interface KeptStore {
   put(kept: Kept): void
 }
 
-/** What became of the stored decisions. */
+/** The fate of the stored decisions. */
 export interface KeptChange {
   readonly added?: Kept
   readonly dropped: readonly Kept[]

@@ -240,12 +240,14 @@ export class ApprovalGate implements CallGate {
   }
 
   #asked(call: GatedCall, ask: WantedAsk, keys: DecisionKeys & { readonly teamId?: string }): Asked {
-    const { actor, client, server, tool } = call
+    const { actor, client, server, tool, path, group, called } = call
     // Pinned values are the owner's: neither a caller nor a member of a team sees them.
     const mayRead = ask.deciderId === server.ownerId
     return {
       ...{ ...keys, ask, caller: actor, client: client.name ?? '', isSingle: false, ownerId: server.ownerId },
       ...{ serverId: server.id, server: `${server.ownerName}~${server.name}`, tool: tool.name },
+      ...{ path, called },
+      ...(group ? { group: { id: group.id, ref: `${group.ownerName}~${group.name}` } } : {}),
       shown: shownArguments(mayRead ? call.arguments : call.given),
     }
   }
@@ -284,6 +286,7 @@ function isOver({ state, expiresAtMs }: ApprovalRequest): boolean {
 
 function reasonOf({ state, reason }: ApprovalRequest): string {
   if (state === 'denied') return 'it was denied'
+  if (reason === 'access_ended') return 'the access to it ended before a decision'
   return reason === 'restart' ? 'the hub was stopped before a decision' : 'nobody decided in time'
 }
 

@@ -1,19 +1,21 @@
 import { definePlugin } from 'patchbay/contract'
 import type {} from 'patchbay/features'
 import { z } from 'zod'
+import { Access } from './access.ts'
 import { Announcer } from './announcer.ts'
 import { Decisions } from './decisions.ts'
 import { ERRORS, LIMITS } from './errors.ts'
 import { ApprovalGate } from './gate.ts'
 import { Messages } from './messages.ts'
 import { Policies } from './policies.ts'
-import { addPolicyRoutes, unknownTeams } from './policy-routes.ts'
+import { addPolicyRoutes } from './policy-routes.ts'
 import { PortableRules } from './portable.ts'
 import { type RequestChanged, Requests } from './requests.ts'
 import { addRoutes } from './routes.ts'
 import { policySchema } from './rule-schema.ts'
 import { ApprovalStore } from './store.ts'
-import { type ApprovalTables, first, second } from './tables.ts'
+import { type ApprovalTables, first, second, third } from './tables.ts'
+import { TeamNames } from './team-names.ts'
 import { Trail } from './trail.ts'
 import type {} from './types.ts'
 import { words } from './words.zh.ts'
@@ -53,7 +55,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
   words,
   events: { 'approvals.requested': { audience: 'owner' }, 'approvals.decided': { audience: 'owner' } },
   attachedSettings: { approvals: ['server', 'group'] },
-  migrations: { '0001-approvals': first, '0002-decisions': second },
+  migrations: { '0001-approvals': first, '0002-decisions': second, '0003-names': third },
   async setup(context) {
     const limits = context.limits as typeof LIMITS
     const { rules = [], trustAnnotations, holdSeconds = 50 } = context.config ?? {}
@@ -67,10 +69,6 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     const [unended, kept] = await Promise.all([store.endAll(), store.decisions(), policies.load()])
     decisions.load(kept)
     await trail.found(unended)
-    for (const { team, at } of await unknownTeams(context, { rules }))
-      context.log.warn('A rule of the hub names a team that does not exist: calls for which it fits are denied', {
-        ...{ team, rule: at },
-      })
     const changed: RequestChanged = (request, change) => {
       store.keep(request, change)
       const isOpen = request.state === 'pending'
@@ -86,8 +84,10 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     context.contribute('builtPage', 'approvals', { access: 'user' })
     const portable = new PortableRules(policies)
     context.contribute('attachedSettings', 'approvals', portable)
+    await new TeamNames(context, policies, portable, { rules }).load()
     addPolicyRoutes(context, policies, portable)
     addRoutes(context, { requests, store, trail })
+    new Access(context, requests)
     context.jobs.every(SWEEP_MS, async () => {
       requests.sweep()
       messages.sweep()
@@ -95,14 +95,12 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     context.jobs.every(PRUNE_MS, async () => store.prune())
     context.events.on('server.removed', ({ data: { serverId, transferred } }) => {
       if (!transferred) policies.forget(`server:${serverId}`)
-      requests.end(asked => asked.serverId === serverId)
       decisions.forget(one => one.serverId === serverId)
     })
     context.events.on('group.removed', ({ data }) => {
       if (!data.transferred) policies.forget(`group:${data.groupId}`)
     })
     context.events.on('user.removed', ({ data: { userId } }) => {
-      requests.end(({ caller, ask }) => caller.userId === userId || ask.deciderId === userId)
       decisions.forget(one => one.userId === userId)
     })
     return async () => {

@@ -2,7 +2,7 @@ import type { PluginTables } from 'patchbay/contract'
 import type { GatedCall } from 'patchbay/features'
 import { nameKey } from 'patchbay/plugin-kit'
 import type { Policy } from './rule-schema.ts'
-import { type Ask, verdictOf, type Way } from './rules.ts'
+import { type Ask, isTeam, verdictOf, type Way, withTeams } from './rules.ts'
 import type { ApprovalTables, PolicyRow } from './tables.ts'
 
 /** A decision that is wanted, and who has to give it. */
@@ -17,12 +17,15 @@ export type Judgement = 'allow' | 'deny' | readonly WantedAsk[]
 /** The rules of the hub, of groups and of servers, in memory. */
 export class Policies {
   readonly #tables: PluginTables<ApprovalTables>
-  readonly #system: Policy | undefined
+  /** The rules of the hub as its configuration has them. */
+  readonly #written: Policy | undefined
+  #system: Policy | undefined
   readonly #policies = new Map<string, Policy>()
 
   constructor(tables: PluginTables<ApprovalTables>, system: Policy | undefined) {
     this.#tables = tables
-    this.#system = system?.rules.length ? system : undefined
+    this.#written = system?.rules.length ? system : undefined
+    this.#system = this.#written
   }
 
   async load(): Promise<void> {
@@ -53,6 +56,28 @@ export class Policies {
         else this.#policies.set(row.id, policy)
       })
     })
+  }
+
+  /** Gives a team its new name in the rules of servers and groups, without those of `stays`. */
+  async renameTeam(before: string, name: string, stays: (id: string) => boolean): Promise<void> {
+    await this.#tables.write(async (db, after) => {
+      for (const { id, policy } of await db.selectFrom('policy').selectAll().execute()) {
+        const known: Policy = JSON.parse(policy)
+        if (stays(id) || !known.rules.some(({ who }) => isTeam(who, before))) continue
+        const next = withTeams(known, team => (nameKey(team) === nameKey(before) ? name : team))
+        await db
+          .updateTable('policy')
+          .set({ policy: JSON.stringify(next) })
+          .where('id', '=', id)
+          .execute()
+        after(() => this.#policies.set(id, next))
+      }
+    })
+  }
+
+  /** Replaces the names of teams in the rules of the hub, as they were written, as long as the plugin runs. */
+  nameTeamsOfHub(nameOf: (team: string) => string): void {
+    this.#system = this.#written && withTeams(this.#written, nameOf)
   }
 
   forget(id: string): void {

@@ -1,10 +1,10 @@
-import type { UserActor } from 'patchbay/contract'
+import { HubError, type UserActor } from 'patchbay/contract'
 import type { AttachedHub, AttachedSettings, AttachedThing } from 'patchbay/features'
 import { checked } from 'patchbay/plugin-kit'
 import type { Policies } from './policies.ts'
 import { requireSignIn } from './policy-routes.ts'
 import { type Policy, policySchema } from './rule-schema.ts'
-import { teamOf } from './rules.ts'
+import { withTeams } from './rules.ts'
 import type { ApprovalTables } from './tables.ts'
 
 type Tables = Parameters<AttachedSettings['save']>[0]
@@ -27,6 +27,17 @@ export class PortableRules implements AttachedSettings {
     this.#hub?.refuseStated({ kind, id })
   }
 
+  /** True for rules that stay as they are written in the settings file. */
+  isStated(kind: 'server' | 'group', id: string): boolean {
+    try {
+      this.refuseStated(kind, id)
+      return false
+    } catch (error) {
+      if (error instanceof HubError && error.code === 'settings_read_only') return true
+      throw error
+    }
+  }
+
   open({ kind, id }: AttachedThing) {
     const policy = this.#policies.get(`${kind}:${id}`)
     return policy && plain(policy)
@@ -38,12 +49,7 @@ export class PortableRules implements AttachedSettings {
   }
 
   renamed(value: unknown, nameOf: (team: string) => string) {
-    const { rules, ...rest } = value as Policy
-    const named = rules.map(one => {
-      const team = teamOf(one.who)
-      return team === undefined ? one : { ...one, who: `team:${nameOf(team)}` }
-    })
-    return plain({ ...rest, rules: named })
+    return plain(withTeams(value as Policy, nameOf))
   }
 
   permit(actor: UserActor): void {

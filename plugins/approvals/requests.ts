@@ -15,6 +15,12 @@ export interface Asked extends DecisionKeys {
   /** `owner~name`. */
   readonly server: string
   readonly ownerId: string
+  /** The path under `/mcp`; empty over REST. */
+  readonly path: string
+  /** The group of the path. */
+  readonly group?: { readonly id: string; readonly ref: string }
+  /** The name by which the tool was called. */
+  readonly called: string
   /** The team that decides. */
   readonly teamId?: string
   /** The question is of one call alone, which waits for the answer: no later call uses it. */

@@ -11,8 +11,9 @@ const STATES = ['pending', 'approved', 'denied', 'expired'] as const
 const id = z.object({ id: z.string().max(64) })
 const approval = z.object({
   id: z.string(),
-  server: z.string().meta({ description: 'Its owner and name, or its id where you may not see it' }),
-  tool: z.string(),
+  server: z.string().optional().meta({ description: 'Its owner and name; absent where you may not see it' }),
+  group: z.string().optional().meta({ description: 'Owner and name of the group at whose address it was called' }),
+  tool: z.string().meta({ description: 'As its server names it; as you called it where you may not see the server' }),
   arguments: z.record(z.string(), z.unknown()).optional().meta({
     description: 'Without what looks like a secret, at most 8 KiB; absent once the request was decided',
   }),
@@ -25,7 +26,10 @@ const approval = z.object({
   decidedBy: z.string().optional(),
   decidedAt: z.string().optional(),
   note: z.string().optional(),
-  reason: z.enum(['restart']).optional().meta({ description: 'The hub was started again while it waited' }),
+  reason: z.enum(['restart', 'access_ended']).optional().meta({
+    description:
+      '`restart`: the hub was started again while it waited. `access_ended`: its caller lost the access, or the server its owner',
+  }),
   mayDecide: z.boolean().meta({ description: 'True while it waits for you; an access key cannot decide' }),
   team: z.string().optional().meta({ description: 'The team that decides, while the request waits' }),
   rememberSeconds: z.number().optional().meta({
@@ -40,6 +44,8 @@ const example = {
 
 /** Acts as the hub where a name is shown to somebody who decides. */
 const HUB = { kind: 'system', purpose: 'approvals' } as const
+
+type Named = Readonly<Record<'ownerName' | 'name', string>>
 
 /** The parts of the plugin that the routes use. */
 interface RouteParts {
@@ -140,18 +146,29 @@ export function addRoutes(context: PluginContext<unknown>, { requests, store, tr
   async function shown(row: ApprovalRow, actor: UserActor) {
     const request: ApprovalRequest | undefined = requests.byId(row.id)
     const isDecider = decides(actor, row)
-    const [server, caller] = await Promise.all([
-      // A member of a team decides about servers of others too, and knows their names from that.
-      registry.server(isDecider ? HUB : actor, row.server_id),
+    const [server, caller, team] = await Promise.all([
+      // A member of a team decides about servers of others too, and knows their names from that. A caller who confirms does not.
+      registry.server(isDecider && row.who !== 'caller' ? HUB : actor, row.server_id),
       people.byId(row.user_id),
+      row.team_id === null ? undefined : teams.byId(row.team_id),
     ])
     return {
-      ...{ id: row.id, server: server ? `${server.ownerName}~${server.name}` : row.server_id, tool: row.tool },
+      id: row.id,
+      ...namesOf(row, server),
       ...{ caller: caller?.name ?? '', client: row.client, count: request?.count ?? row.count },
       ...{ createdAt: row.created_at, expiresAt: row.expires_at, state: row.state },
       ...decisionOf(row),
-      ...waitingOf(request, isDecider),
+      ...waitingOf(request, isDecider, team?.name),
     }
+  }
+}
+
+/** The names of a request for a reader who may see the server, or else only knows what was called. */
+function namesOf({ tool, called, via }: ApprovalRow, server: Named | undefined) {
+  return {
+    ...(server ? { server: `${server.ownerName}~${server.name}` } : {}),
+    ...(via === null ? {} : { group: via }),
+    tool: server ? tool : (called ?? tool),
   }
 }
 
@@ -165,13 +182,13 @@ function decisionOf({ decided_by, decided_at, note, reason }: ApprovalRow) {
 }
 
 /** Members of a request that waits; those who decide see the arguments, and callers their own. */
-function waitingOf(request: ApprovalRequest | undefined, isDecider: boolean) {
+function waitingOf(request: ApprovalRequest | undefined, isDecider: boolean, team: string | undefined) {
   if (!request) return { mayDecide: false }
   const { ask, shown } = request.asked
   const mayRead = isDecider || ask.who === 'caller'
   return {
     mayDecide: isDecider,
-    ...(ask.team === undefined ? {} : { team: ask.team }),
+    ...(ask.team === undefined ? {} : { team: team ?? ask.team }),
     ...(mayRead ? { arguments: shown } : {}),
     ...(isDecider && ask.rememberMs > 0 ? { rememberSeconds: ask.rememberMs / 1_000 } : {}),
   }

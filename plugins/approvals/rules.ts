@@ -52,6 +52,20 @@ export function teamOf(who: string | undefined): string | undefined {
   return who?.startsWith('team:') ? who.slice('team:'.length) : undefined
 }
 
+/** True when a rule names this team, letter case ignored. */
+export function isTeam(who: string | undefined, name: string): boolean {
+  return nameKey(teamOf(who) ?? '') === nameKey(name)
+}
+
+/** The rules with the name of each team replaced by what `nameOf` returns. */
+export function withTeams(policy: Policy, nameOf: (team: string) => string): Policy {
+  const rules = policy.rules.map(one => {
+    const team = teamOf(one.who)
+    return team === undefined ? one : { ...one, who: `team:${nameOf(team)}` }
+  })
+  return { ...policy, rules }
+}
+
 function clamped(text: string): number {
   return Math.min(Math.max(msOf(text), 1_000), 86_400_000)
 }

@@ -154,14 +154,14 @@ export class ApprovalStore implements KeptStore {
     note,
     reason,
   }: ApprovalRequest): ApprovalRow {
-    const { caller, serverId, tool, client, ask, shown, teamId } = asked
+    const { caller, serverId, tool, client, ask, shown, teamId, group, called } = asked
     const isOpen = state === 'pending'
     const row = { id, user_id: caller.userId }
     const deciders = teamId === undefined ? ask.deciderId : caller.userId
     return {
       ...row,
       ...{ decider_id: deciders, server_id: serverId, who: ask.who, tool, client, count, state },
-      ...{ team_id: teamId ?? null, reason: reason ?? null },
+      ...{ team_id: teamId ?? null, reason: reason ?? null, via: group?.ref ?? null, called },
       created_at: new Date(createdAtMs).toISOString(),
       expires_at: new Date(expiresAtMs).toISOString(),
       decided_by: decidedBy ?? null,

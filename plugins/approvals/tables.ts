@@ -12,7 +12,8 @@ export interface PolicyRow {
 
 /**
  * One request. `user_id`: the caller, which `decider_id` repeats where a team decides. `sealed`: the arguments as they are shown,
- * until the decision. `reason`: why it ended without a decision, if not for its time. Times are ISO 8601 UTC.
+ * until the decision. `reason`: why it ended without a decision, if not for its time. `via`: the group of the path, as `owner~name`.
+ * `called`: the name by which the tool was called. Times are ISO 8601 UTC.
  */
 export interface ApprovalRow {
   readonly id: string
@@ -32,6 +33,8 @@ export interface ApprovalRow {
   readonly sealed: string | null
   readonly team_id: string | null
   readonly reason: EndReason | null
+  readonly via: string | null
+  readonly called: string | null
 }
 
 /**
@@ -101,4 +104,10 @@ export const second: Migration = async db => {
     .execute()
   await db.schema.createIndex('decision_caller').on('decision').columns(['user_id']).execute()
   await db.schema.createIndex('decision_server').on('decision').columns(['server_id']).execute()
+}
+
+/** Adds the names by which callers know what they called. */
+export const third: Migration = async db => {
+  await db.schema.alterTable('approval').addColumn('via', 'text').execute()
+  await db.schema.alterTable('approval').addColumn('called', 'text').execute()
 }

@@ -54,7 +54,7 @@ export class Trail {
     this.#context.audit(actor, 'use', server, ownerId, { detail })
   }
 
-  /** Nobody decided in time, or the hub or the plugin stopped before. */
+  /** Nobody decided in time, its caller lost the access, or the hub or the plugin stopped before. */
   ended({ id, asked, reason }: ApprovalRequest): void {
     const { server, ownerId, tool, caller } = asked
     const detail = { tool, approval: id, caller: caller.name }

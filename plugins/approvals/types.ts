@@ -1,7 +1,10 @@
 /** The state of a request. `expired`: it ended without a decision. */
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'expired'
-/** `restart`: the hub or the plugin stopped while it waited. */
-export type EndReason = 'restart'
+/**
+ * `restart`: the hub or the plugin stopped while it waited. `access_ended`: its caller lost the access to the tool, or the server is
+ * gone or has another owner.
+ */
+export type EndReason = 'restart' | 'access_ended'
 
 declare module 'patchbay/contract' {
   interface ErrorCodes {

@@ -21,7 +21,7 @@ const config = z.strictObject({
     .meta({
       title: 'Rules of the hub',
       description: 'For the calls of all servers. A rule observes unless "then" is mask or refuse.',
-      'x-zh': { title: '中枢规则', description: '对所有服务器的调用生效。除非 then 为 mask 或 refuse，规则只观察。' },
+      'x-zh': { title: 'Hub 规则', description: '对所有服务器的调用生效。除非 then 为 mask 或 refuse，规则只观察。' },
     }),
 })
 

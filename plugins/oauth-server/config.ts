@@ -58,7 +58,7 @@ export const config = z.strictObject({
     .meta({
       title: 'External issuers',
       description: 'Issuers whose tokens open the hub, in place of the hub’s own sign-in for clients.',
-      'x-zh': { title: '外部颁发者', description: '其令牌可访问中枢的颁发者；设置后将取代中枢自身的客户端登录。' },
+      'x-zh': { title: '外部颁发者', description: '其令牌可访问 Hub 的颁发者；设置后将取代 Hub 自身的客户端登录。' },
     }),
 })
 

@@ -36,7 +36,7 @@ export interface Plan {
   readonly subject: string
   readonly kind: QuotaKind
   readonly quota: Quota
-  /** Of a user, key or client: the user. */
+  /** The user, for quotas of users, keys and clients. */
   readonly userId?: string | null
   readonly serverId?: string | null
   readonly groupId?: string | null

@@ -38,7 +38,7 @@ const provider = z.strictObject({
         'Client id',
         'As the hub is registered at the provider.',
         '客户端 ID',
-        '中枢在提供方注册时得到的 ID。',
+        'Hub 在提供方注册时得到的 ID。',
       ),
     ),
   clientSecret: z
@@ -47,7 +47,7 @@ const provider = z.strictObject({
     .max(2_048)
     .optional()
     .meta({
-      ...fieldTexts('Client secret', 'As the provider gave it to the hub.', '客户端密钥', '提供方给中枢的密钥。'),
+      ...fieldTexts('Client secret', 'As the provider gave it to the hub.', '客户端密钥', '提供方给 Hub 的密钥。'),
       writeOnly: true,
     }),
   scopes: z

@@ -101,6 +101,7 @@ test.each(VIEWS)('the page of usage shows quotas and calls: %s', async (name, vi
   const { page } = tab
   await page.goto(`${hub.url}/usage?by=tool`)
   await page.getByText('admin / bank · paid').first().waitFor()
+  await page.locator('pb-page-usage table').nth(1).waitFor()
   expect(await page.locator('pb-page-usage table').count()).toBe(2)
   expect(await axe(tab)).toEqual([])
   if (PICTURES) await page.screenshot({ path: `${PICTURES}/usage-${name}.png`, fullPage: true })

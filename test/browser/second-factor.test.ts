@@ -159,7 +159,7 @@ test('where a second factor is required, the console shows nothing else until it
   await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: { requireSecondFactor: 'all' } })
   const chinese = await openTab(browser, hub, dot, { language: 'zh', theme: 'dark' })
   await chinese.page.goto(`${hub.url}/servers`)
-  await chinese.page.getByText('此中枢要求使用第二验证方式登录').waitFor()
+  await chinese.page.getByText('此 Hub 要求使用第二验证方式登录').waitFor()
   expect(await axe(chinese)).toEqual([])
   await chinese.close()
   const tab = await openTab(browser, hub, dot)

@@ -30,7 +30,7 @@ let admin: Client
 let alice: Client
 let bob: Client
 let anonymous: Client
-/** Users with whom bob shares things, by their role. */
+/** Users that bob shares things with, by their role. */
 let colleagues: Readonly<Record<ShareRole, Client>>
 /** Routes that take a scope. */
 let scoped: readonly DocumentedRoute[]

@@ -120,7 +120,7 @@ function unexplained(before: Facts, after: Facts): readonly string[] {
     .map(({ place, values }) => `${place}: ${JSON.stringify(values)}`)
 }
 
-/** What bob and a stranger see and hear when `name` has made things; undefined if a minute ended meanwhile, which changes it too. */
+/** The answers and events for bob and a stranger when `name` has made things; undefined if a minute ended meanwhile. */
 async function seenBeside(name: string) {
   const minute = () => Math.floor(Date.now() / 60_000)
   const begun = minute()

@@ -39,7 +39,7 @@ export interface ThingRow extends RowBase {
   readonly admin: Readonly<Record<Kind, Expected>>
   /** The least role that the call needs: with a smaller one it is 403, with others what the owner gets. */
   readonly least: ThingRole
-  /** The answer to users with whom it is shared, where it differs from the owner's. */
+  /** The answer to users that it is shared with, where it differs from the owner's. */
   readonly toShared?: Expected
   /** The call uses the thing up: each caller gets a thing of its own. */
   readonly consumes?: true

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import pg from 'pg'
 import { beyondCore, extent } from '../support/extent.ts'
-import { type Hub, PASSWORD, send, startHub, stdioFixture } from '../support/hub.ts'
+import { type Client, type Hub, PASSWORD, send, startHub, stdioFixture } from '../support/hub.ts'
 import { contentOf, inFolder } from '../support/moving.ts'
 import { callText, online } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
@@ -99,6 +99,36 @@ function addPluginRecord(path: string): void {
   database.close()
 }
 
+// biome-ignore lint/suspicious/noThenProperty: the word of rules
+const ASK = { when: { tools: ['add'] }, then: 'ask', by: ['console'] }
+// biome-ignore lint/suspicious/noThenProperty: the word of rules
+const MASK = { id: 'no-keys', on: 'result', match: { secrets: true }, then: 'mask' }
+
+/** Shares, a team, an invitation, a quota and rules. */
+async function share(admin: Client): Promise<void> {
+  await admin.ok('POST', '/api/admin/teams', { name: 'crew', members: ['bob'] })
+  await admin.ok('PUT', '/api/servers/stored/shares', { shares: [{ subject: 'team:crew', role: 'see' }] })
+  await admin.ok('PUT', '/api/groups/g/shares/user:bob', { role: 'use' })
+  await admin.ok('POST', '/api/invitations', { things: [{ kind: 'group', ref: 'g' }], role: 'use' })
+  await admin.ok('PUT', '/api/servers/stored/quota', { quota: { perDay: 1_000 } })
+  await admin.ok('PUT', '/api/servers/stored/approvals', { rules: [ASK] })
+  await admin.ok('PUT', '/api/groups/g/guards', { rules: [MASK] })
+}
+
+/** The answers about all that `share` has made. */
+async function shared(hub: Hub): Promise<unknown> {
+  const [admin, bob] = [await hub.signIn('admin', PASSWORD), await hub.signIn('bob')]
+  const paths = ['servers/stored/shares', 'groups/g/shares', 'invitations', 'teams/crew']
+  const rules = ['servers/stored/quota', 'servers/stored/approvals', 'groups/g/guards']
+  const answers = []
+  for (const path of [...paths, ...rules]) answers.push([path, await admin.ok('GET', `/api/${path}`)])
+  const { role } = await bob.ok('GET', '/api/servers/admin~stored')
+  const { content } = await bob.ok('POST', '/api/groups/admin~g/tools/echo', { text: 'x' })
+  // Counts go on with each call, and those of content rules begin again with the hub.
+  const counted = (key: string, value: unknown): unknown => (['used', 'since'].includes(key) ? undefined : value)
+  return JSON.parse(JSON.stringify({ answers, role, content }, counted))
+}
+
 /** A hub with many servers, most of them of the settings file, and something in other tables. */
 async function largeHub(): Promise<{ hub: Hub; key: string; token: string }> {
   const filed = Array.from({ length: SERVERS - 2 }, (_, n) => [
@@ -126,6 +156,7 @@ async function largeHub(): Promise<{ hub: Hub; key: string; token: string }> {
   })
   await admin.ok('POST', '/api/groups', { name: 'g', members: ['stored'] })
   await online(admin, ['stored'])
+  await share(admin)
   const key = await admin.mcpKey()
   await empty.stop({ keep: true })
   // The quota of a user's servers is not for those of the file.
@@ -141,6 +172,7 @@ test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys an
   const { folder, dataDir } = hub
   folders.push(folder)
   const was = await contentOf(hub)
+  const gave = await shared(hub)
   const databaseUrl = await postgres.database('moved')
   const env = { DATABASE_URL: databaseUrl }
   const running = await inFolder(folder, ['migrate', '--from', 'sqlite', '--to', 'postgres'], { env })
@@ -172,6 +204,7 @@ test('many servers go to PostgreSQL and back, equal by digest; sign-ins, keys an
   await online(admin, ['stored'])
   const client = await admin.mcp('/mcp/stored', { credential: first.key })
   expect(await callText(client, 'env', { name: 'API_KEY' })).toBe('sk-secret-1')
+  expect(await shared(hub)).toEqual(gave as never)
   const busy = await inFolder(folder, ['migrate', '--from', 'postgres', '--to', 'sqlite'], { env })
   expect([busy.code, busy.stderr]).toEqual([1, expect.stringContaining('data_dir_locked')])
   await hub.stop({ keep: true })

@@ -10,6 +10,8 @@ export const EVENT_OCCASIONS: Readonly<Record<PluginEventName, string>> = {
   'group.removed': 'It was deleted, or passed from its owner to another (`transferred`)',
   'share.changed':
     'A server or group was shared, or the role changed; `role` null: it is no longer shared. For its owner and each user concerned',
+  'team.renamed': 'An administrator renamed a team; `before`: its former name',
+  'team.removed': 'A team was deleted',
   'user.created': 'An account was made',
   'user.updated': 'Role, name, password or state of an account changed: cached credentials of this user are invalid',
   'user.removed': 'An account was deleted',

@@ -13,12 +13,13 @@ const localization = configureLocalization({
   sourceLocale: 'en',
   targetLocales: ['zh'],
   loadLocale: async () => {
-    const [{ templates }, { titles, hints, fields }] = await Promise.all([
+    const [{ templates }, { templatesOfPlugins }, { titles, hints, fields }] = await Promise.all([
       import('../locales/zh/mod.ts'),
+      import('../locales/zh/of-plugins.ts'),
       import('../locales/zh/problems/mod.ts'),
     ])
     useProblemTexts({ titles, hints, fields })
-    return { templates }
+    return { templates: { ...templatesOfPlugins, ...templates } }
   },
 })
 

@@ -16,7 +16,7 @@ const NAMES = ['name', 'server_label', 'serverName', 'server_name', 'id', 'key',
 /** Reads an address or a command line in the place of an entry. */
 export type LineReader = (line: string) => ImportedEntry
 
-/** How the entries of a document are read. */
+/** The way in which entries of a document are read. */
 export interface Reading {
   readonly fields: EntryFields
   /** Default: a text in the place of an entry cannot be read. */

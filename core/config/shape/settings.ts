@@ -5,7 +5,6 @@ import { wordIn } from '../../domain/spelling/words.ts'
 import type { Path } from '../jsonc-edit.ts'
 import { type FileAdditions, NO_ADDITIONS } from './additions.ts'
 import { type BesideBody, besideBody, withoutBeside } from './beside.ts'
-import type { EntryFields } from './entry-fields.ts'
 import { readGroupEntry } from './group.ts'
 import { readHubSettings } from './hub-settings.ts'
 import { readRecords } from './records.ts'
@@ -91,7 +90,7 @@ const SERVER_MAPS = ['mcpServers', 'servers'] as const
  * will reject.
  */
 export function readSettings(document: JsonObject, additions: FileAdditions = NO_ADDITIONS): SettingsState {
-  const { sections, settings, attached } = additions
+  const { sections, settings, fields, attached } = additions
   const warnings: string[] = []
   const recordKeys = sections.flatMap(({ keys }) => keys)
   for (const key of Object.keys(document)) {
@@ -101,7 +100,7 @@ export function readSettings(document: JsonObject, additions: FileAdditions = NO
   if (document.healthCheck !== undefined && !isJsonObject(document.healthCheck))
     warnings.push('"healthCheck" is not an object; it is not used')
   const users = readUsers(document.users, attached, warnings)
-  const servers = readServers(document, additions, warnings)
+  const servers = readServers(document, { fields, attached }, warnings)
   const groups = readGroups(document.groups, attached, warnings)
   return {
     file: { users, servers: servers.map(item => item.value), groups: groups.map(item => item.value) },
@@ -149,12 +148,10 @@ function warnInvalidSection(section: JsonValue | undefined, name: string, warnin
 type FileServer = FileEntries['servers'][number]
 /** Names of settings of plugins. */
 type Names = readonly string[]
+/** Additions of plugins to entries of servers. */
+type OfServers = Pick<FileAdditions, 'fields' | 'attached'>
 
-function readServers(
-  document: JsonObject,
-  { attached, fields }: Pick<FileAdditions, 'attached' | 'fields'>,
-  warnings: string[],
-): Placed<FileServer>[] {
+function readServers(document: JsonObject, of: OfServers, warnings: string[]): Placed<FileServer>[] {
   const found: Placed<FileServer>[] = []
   const seen = new Set<string>()
   const usual = usualHealthCheck(document)
@@ -162,7 +159,7 @@ function readServers(
     warnInvalidSection(document[section], section, warnings)
     for (const { key, entry, path } of membersOf(document[section], [section])) {
       const where = `${section}[${quoted(key ?? String(path.at(-1)))}]`
-      const value = withHealthCheck(readServer(key, entry, { where, attached, fields }, warnings), usual)
+      const value = withHealthCheck(readServer(key, entry, { where, ...of }, warnings), usual)
       rejectDuplicate(seen, 'server', value.owner, value.name, path)
       found.push({ value, path })
     }
@@ -187,7 +184,7 @@ function withHealthCheck(server: FileServer, usual: JsonObject): FileServer {
 function readServer(
   key: string | undefined,
   entry: JsonValue,
-  { where, attached, fields }: { readonly where: string; readonly attached: Names; readonly fields: EntryFields },
+  { where, fields, attached }: OfServers & { readonly where: string },
   warnings: string[],
 ): FileServer {
   const named = key === undefined && isJsonObject(entry) && typeof entry.name === 'string' ? entry.name : (key ?? '')

@@ -26,7 +26,7 @@ declare module '../../contract/plugin.ts' {
 export interface HealthCheckKind {
   /** The possible states; the first means that all is well. */
   readonly states: readonly [string, ...string[]]
-  /** Those in which the hub is `degraded`. It still answers with status 200. */
+  /** States in which the hub is `degraded`. It still answers with status 200. */
   readonly degraded: readonly string[]
   /** The state while nothing contributes one. */
   readonly absent: string

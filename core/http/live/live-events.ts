@@ -42,7 +42,7 @@ export interface LiveEvent {
   readonly isPublic: boolean
   /** Subject of an alert, mostly `owner~server`; undefined for other events. */
   readonly subject?: string
-  /** The server or group of the event, for those with whom it is shared. */
+  /** The server or group of the event, for the users it is shared with. */
   readonly thingId?: string
   /** True for a server that went offline. */
   readonly isEnd?: true
@@ -105,7 +105,7 @@ export function liveEvent(
   return { id, name, topic, number, ownerId, isPublic: audience === 'public', ...about, ...shared, text }
 }
 
-/** The parts for those with whom the server or group is shared. */
+/** The parts for users that the server or group is shared with. */
 function sharedParts(
   name: string,
   { reason, ...rest }: Readonly<Record<string, unknown>>,

@@ -51,7 +51,7 @@ export interface ResourceRoutesDeps
     Pick<ConnectionsDeps, 'links'>,
     Pick<ServerHealthDeps, 'uptimeRatio' | 'stateChanges'>,
     Pick<ExportRoutesDeps, 'exports'>,
-    Pick<ImportRoutesDeps, 'imports' | 'importSources' | 'kinds' | 'attached' | 'leftBehind'>,
+    Pick<ImportRoutesDeps, 'imports' | 'importSources' | 'kinds' | 'leftBehind' | 'attached'>,
     Pick<MonitoringConfigDeps, 'usualHealthCheck' | 'fileProblems'> {
   readonly registry: Registry
   readonly proofs: ShareRoutesDeps['proofs']

@@ -23,7 +23,9 @@ export function gatedCall(
   let steps = 0
   return {
     ...{ requestId, actor, signal, principal: principalKey(actor), path: scope.path },
-    ...(kind === 'group' ? { group: { id: group.id, name: group.name, ownerId: group.ownerId } } : {}),
+    ...(kind === 'group'
+      ? { group: { id: group.id, name: group.name, ownerId: group.ownerId, ownerName: group.ownerName } }
+      : {}),
     server: { id, name, ownerId, ownerName },
     tags: { group: group.tags ?? [], server: member.server.tags ?? [] },
     tool: {
@@ -34,6 +36,7 @@ export function gatedCall(
         return isJsonObject(annotations) ? annotations : {}
       },
     },
+    called: typeof params.name === 'string' ? params.name : original,
     arguments: isJsonObject(sent.arguments) ? sent.arguments : {},
     given: isJsonObject(params.arguments) ? params.arguments : {},
     client: {

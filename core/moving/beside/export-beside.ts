@@ -10,7 +10,7 @@ import { SECTIONS } from './read-beside.ts'
 type Thing = AttachedThing & { readonly name: string }
 
 /**
- * What belongs to the things of an export: shares, and settings of plugins beside them. An administrator's has the teams too, and the
+ * Data that belongs to the things of an export: shares, and settings of plugins beside them. An administrator's has the teams too, and the
  * settings beside users.
  */
 export async function exportedBeside(registry: ExportRegistry, actor: UserActor, keep: Keep): Promise<JsonObject> {

@@ -15,7 +15,12 @@ export function pluginTeams(
   isBundled: boolean,
 ): PluginTeams {
   if (!isBundled) throw new Error('"teams" is open to bundled plugins alone')
-  return { byName: name => teams.named(name), members: id => teams.membersOf(id), of: userId => teams.of(userId) }
+  return {
+    byName: name => teams.named(name),
+    byId: id => teams.byId(id),
+    members: id => teams.membersOf(id),
+    of: userId => teams.of(userId),
+  }
 }
 
 /** Shares on behalf of one bundled plugin, in the rights of owners. Throws Error for another one. */

@@ -67,6 +67,10 @@ export class Teams implements TeamRegistry {
       const next = { ...row, ...named, ...sourceColumns(source) }
       await trx.updateTable('team').set(next).where('id', '=', row.id).execute()
       after(() => this.#deps.shares.setSource(row.id, source))
+      if (renamed && renamed.name !== row.name) {
+        const data = { teamId: row.id, name: renamed.name, before: row.name }
+        after(() => this.#deps.bus.emit('team.renamed', null, data))
+      }
       // Members by another source are none by this one.
       if (source && !isOfSource(row, source)) await this.#setMembers(trx, after, row, [])
       if (change.members) await this.#setMembers(trx, after, row, change.members)
@@ -77,6 +81,12 @@ export class Teams implements TeamRegistry {
   async named(name: string): Promise<Pick<TeamRecord, 'id' | 'name'> | undefined> {
     const found = await read(this.#deps.store, db => findTeam(db, name))
     return found && { id: found.id, name: found.name }
+  }
+
+  byId(teamId: string): Promise<Pick<TeamRecord, 'id' | 'name'> | undefined> {
+    return read(this.#deps.store, db =>
+      db.selectFrom('team').select(['id', 'name']).where('id', '=', teamId).executeTakeFirst(),
+    )
   }
 
   membersOf(teamId: string): Promise<readonly string[]> {
@@ -105,6 +115,7 @@ export class Teams implements TeamRegistry {
       after(() => {
         this.#deps.shares.forgetSubject({ kind: 'team', id: row.id })
         emitTeamChange(this.#deps, `team:${row.name}`, things, { users: members, isMember: false })
+        this.#deps.bus.emit('team.removed', null, { teamId: row.id, name: row.name })
       })
     })
   }

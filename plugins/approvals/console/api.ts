@@ -3,8 +3,10 @@ import { api, type PieceSubject, segment } from 'patchbay/console'
 /** A call that waits for a decision, or waited for one. */
 export interface Approval {
   readonly id: string
-  /** Owner and name, such as `ann~mail`. */
-  readonly server: string
+  /** Owner and name, such as `ann~mail`; absent where the user may not see it. */
+  readonly server?: string
+  /** Owner and name of the group at whose address it was called. */
+  readonly group?: string
   readonly tool: string
   /** Absent once it was decided, and for callers who may not see them. */
   readonly arguments?: Readonly<Record<string, unknown>>
@@ -17,8 +19,8 @@ export interface Approval {
   readonly decidedBy?: string
   readonly decidedAt?: string
   readonly note?: string
-  /** The hub was started again while it waited. */
-  readonly reason?: 'restart'
+  /** `restart`: the hub was started again while it waited. */
+  readonly reason?: 'restart' | 'access_ended'
   readonly mayDecide: boolean
   /** The team that decides, while it waits. */
   readonly team?: string

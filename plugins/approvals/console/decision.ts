@@ -4,9 +4,10 @@ import { type Approval, approvalsApi } from './api.ts'
 
 /** A request with everything that is known of it, and the buttons of the one who decides. `done`: called after a decision. */
 export function decisionCard(approval: Approval, done: () => void): unknown {
-  const { tool, server, caller, client, count, createdAt, expiresAt, note, team } = approval
+  const { tool, server, group, caller, client, count, createdAt, expiresAt, note, team } = approval
   return html`<section class="card"><div class="ch"><h2 class="mono">${tool}</h2><div class="r">${stateWord(approval)}</div></div>
-    <div class="cb stack"><dl class="kv"><dt>${t('Server')}</dt><dd>${server.replace('~', ' / ')}</dd>
+    <div class="cb stack"><dl class="kv">${server === undefined ? nothing : html`<dt>${t('Server')}</dt><dd>${server.replace('~', ' / ')}</dd>`}
+      ${group === undefined ? nothing : html`<dt>${t('Group')}</dt><dd>${group.replace('~', ' / ')}</dd>`}
       <dt>${t('Caller')}</dt><dd>${caller}${client === '' ? nothing : html` <span class="q">${t('with {client}', { client })}</span>`}</dd>
       ${team === undefined ? nothing : html`<dt>${t('Decided by the team')}</dt><dd>${team}</dd>`}
       <dt>${t('Asked')}</dt><dd><pb-time .at=${createdAt}></pb-time>${count > 1 ? html` <span class="tag line">${plural(count, '{n} equal call', '{n} equal calls')}</span>` : nothing}</dd>
@@ -25,10 +26,14 @@ export function stateWord({ state, decidedBy = '', reason }: Approval): unknown 
     return html`<span class="row bad">${icon('circle-x')}${text}</span>`
   }
   if (state === 'expired') {
-    const text = reason === 'restart' ? t('denied, since the hub was restarted') : t('nobody decided in time')
-    return html`<span class="row q">${icon('clock')}${text}</span>`
+    return html`<span class="row q">${icon('clock')}${endText(reason)}</span>`
   }
   return html`<span class="row">${icon('clock')}${t('waits')}</span>`
+}
+
+function endText(reason: Approval['reason']): string {
+  if (reason === 'access_ended') return t('denied, since the access to the tool ended')
+  return reason === 'restart' ? t('denied, since the hub was restarted') : t('nobody decided in time')
 }
 
 function buttons({ id, tool, rememberSeconds }: Approval, done: () => void): unknown {

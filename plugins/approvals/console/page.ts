@@ -43,8 +43,8 @@ function columns(): readonly Column<Approval>[] {
     {
       id: 'tool',
       head: t('Tool'),
-      cell: ({ id, tool, server }) =>
-        html`<a class="nm mono" href=${href(approvalPath(id))}>${tool}</a> <span class="s q">${server.includes('~') ? server.replace('~', ' / ') : nothing}</span>`,
+      cell: ({ id, tool, server, group = '' }) =>
+        html`<a class="nm mono" href=${href(approvalPath(id))}>${tool}</a> <span class="s q">${(server ?? group).replace('~', ' / ')}</span>`,
     },
     { ...{ id: 'caller', head: t('Caller'), label: t('Caller') }, cell: ({ caller }) => caller },
     { ...{ id: 'state', head: t('State'), label: t('State') }, cell: one => stateWord(one) },

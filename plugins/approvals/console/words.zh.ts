@@ -17,6 +17,7 @@ export const approvals: Readonly<Record<string, string>> = {
   'denied by {name}': '由 {name} 拒绝',
   denied: '已拒绝',
   'nobody decided in time': '无人及时作出决定',
+  'denied, since the access to the tool ended': '对该工具的访问权限已终止，已拒绝',
   'denied, since the hub was restarted': 'Hub 重启，已拒绝',
   'Decided by the team': '由团队决定',
   waits: '等待中',

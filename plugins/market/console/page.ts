@@ -55,6 +55,11 @@ export class PbPageMarket extends PbPage {
     this.most = STEP
   }
 
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    clearTimeout(this.#typing)
+  }
+
   override crumbs(): readonly Crumb[] {
     if (this.params.id === undefined) return [{ label: t('Market') }]
     return [{ label: t('Market'), path: '/market' }, { label: this.params.id.split(':').pop() ?? '' }]

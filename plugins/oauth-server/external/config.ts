@@ -42,7 +42,7 @@ export const externalIssuer = z.strictObject({
         'Audience',
         'The claim "aud" of tokens for this hub. Default: the address of the hub, or of a path below /mcp.',
         '受众',
-        '发给本中枢的令牌的 aud 声明；默认为中枢的地址，或 /mcp 下某个路径的地址。',
+        '发给本 Hub 的令牌的 aud 声明；默认为 Hub 的地址，或 /mcp 下某个路径的地址。',
       ),
     ),
   algorithms: z
@@ -50,7 +50,7 @@ export const externalIssuer = z.strictObject({
     .min(1)
     .max(ALGORITHMS.length)
     .default(['RS256', 'PS256', 'ES256', 'EdDSA'])
-    .meta(fieldTexts('Algorithms', 'Signatures that the hub takes.', '算法', '中枢接受的签名算法。')),
+    .meta(fieldTexts('Algorithms', 'Signatures that the hub takes.', '算法', 'Hub 接受的签名算法。')),
   claims: z
     .strictObject({
       user: claim

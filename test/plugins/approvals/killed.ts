@@ -197,7 +197,7 @@ export async function meetAKill(killed: Killed): Promise<void> {
   await held
   const after = { form: await killed.modern('pay_caller', FORM), link: await killed.modern('pay_owner', URL_ONLY) }
 
-  // What waited is over, and says why.
+  // Requests that waited are over, and say why.
   for (const id of [idOfLink, idOfHeld]) {
     const ended = await killed.bob.ok('GET', `/api/approvals/${id}`)
     expect([ended.state, ended.reason, ended.arguments, ended.mayDecide]).toEqual([

@@ -1,7 +1,7 @@
 /** A payment as its server counts it. */
 export interface Payments {
   readonly url: string
-  /** How often this amount was paid. */
+  /** The number of payments of this amount. */
   paid(amount: number): number
   stop(): Promise<void>
 }

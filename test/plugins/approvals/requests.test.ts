@@ -1,4 +1,4 @@
-/** How long one yes holds, for how many calls, and what its messages say. */
+/** One yes: its time, its number of calls, its messages. */
 import { afterEach, beforeEach, expect, setSystemTime, test } from 'bun:test'
 import { Decisions, type Kept } from '../../../plugins/approvals/decisions.ts'
 import { Messages, noticeOf } from '../../../plugins/approvals/messages.ts'
@@ -28,6 +28,8 @@ function asked(rememberMs = 0, more: Partial<Asked> = {}): Asked {
       server: 'bob~s',
       ownerId: 'b',
       tool: 't',
+      path: '',
+      called: 't',
       shown: {},
     },
     ask: { who: 'owner', by: ['console'], timeoutMs: 10 * MINUTE, rememberMs, rule: '{}', deciderId: 'b' },

@@ -29,7 +29,10 @@ beforeAll(async () => {
     { use: 'approvals', config: { holdSeconds: 1 } },
     { use: 'alert-email', config: { smtp, from: 'hub@example.com', allowUsers: true } },
   ]
-  hub = await startHub({ env: LOOPBACK, settings: { plugins, mcpServers: {} } })
+  hub = await startHub({
+    env: LOOPBACK,
+    settings: { plugins, mcpServers: { stated: { url: payments.url, approvals: [ASK] } } },
+  })
   admin = await hub.setup()
   for (const name of ['bob', 'una', 'tom', 'tina', 'carl'] as const) people[name] = await hub.user(name)
   const { bob } = people
@@ -83,7 +86,7 @@ test('its members but the caller decide; owner, administrator, others and forged
   const { bob, una, tom, tina, carl } = people
   const id = await asked()
   const [seen] = await pending(tina)
-  expect(seen).toMatchObject({ id, server: 'bob~bank', tool: 'pay_owner', caller: 'una', team: 'ops', mayDecide: true })
+  expect(seen).toMatchObject({ id, server: 'bob~bank', tool: 'pay_owner', caller: 'una', team: 'Ops', mayDecide: true })
   expect([seen.arguments.amount, JSON.stringify(seen).includes('canary')]).toEqual([amount, false])
   const forged = id.replace(/^.{8}/, 'ffffffff')
   expect(
@@ -152,6 +155,34 @@ test('who leaves the team decides no more; with the caller as its only member th
   await admin.ok('PATCH', '/api/admin/users/tina', { disabled: false })
   people.tina = await hub.signIn('tina')
   await team(['tom', 'tina'])
+})
+
+test('rules follow the team to its new name, but for those of the settings file', async () => {
+  const { bob, una, tom } = people
+  await bob.ok('POST', '/api/groups', { name: 'desk', members: [{ server: 'bank' }] })
+  await bob.ok('PUT', '/api/groups/desk/approvals', { rules: [{ [THEN]: 'deny', when: { tools: ['x'] } }, ASK] })
+  const ofHub = { ...ASK, when: { tools: ['pay_caller'] } }
+  await admin.ok('PATCH', '/api/admin/plugins/approvals', { config: { holdSeconds: 1, rules: [ofHub] } })
+  await admin.ok('PATCH', '/api/admin/teams/ops', { name: 'Crew' })
+  const whoOf = async (path: string, user = bob) =>
+    (await user.ok('GET', `${path}/approvals`)).rules.map(({ who }: { who?: string }) => who)
+  await until(async () => (await whoOf('/api/groups/desk')).includes('team:Crew'), { what: 'the new name' })
+  expect(await whoOf('/api/servers/bank')).toEqual(['team:Crew'])
+  expect(await whoOf('/api/servers/stated', admin)).toEqual(['team:ops'])
+  expect((await tom.ok('GET', `/api/approvals/${await asked()}`)).team).toBe('Crew')
+  const byRuleOfHub = async () =>
+    (await una.request('POST', `${SERVER}/tools/pay_caller/call`, { arguments: { amount: ++amount } })).json.code
+  expect(await byRuleOfHub()).toBe('approval_pending')
+  // Another team with the former name decides nothing.
+  await admin.ok('POST', '/api/admin/teams', { name: 'ops', members: ['una'] })
+  await admin.ok('PATCH', '/api/admin/plugins/approvals', { config: { holdSeconds: 2, rules: [ofHub] } })
+  expect(await byRuleOfHub()).toBe('approval_pending')
+  await admin.ok('PATCH', '/api/admin/plugins/approvals', { config: { holdSeconds: 1, rules: [] } })
+  await admin.ok('DELETE', '/api/admin/teams/ops')
+  await admin.ok('PATCH', '/api/admin/teams/crew', { name: 'Ops' })
+  await until(async () => (await whoOf('/api/servers/bank'))[0] === 'team:Ops', { what: 'the former name' })
+  await rules(ASK)
+  await bob.ok('DELETE', '/api/groups/desk')
 })
 
 test('members get the event and a message with a link, which has no arguments; a channel that fails harms none', async () => {

@@ -99,7 +99,7 @@ const OWN = new Set(['createdAt', 'updatedAt', 'id', 'since', 'used', 'status', 
 const comparable = (value: unknown) =>
   JSON.parse(JSON.stringify(value, (name, inner) => (OWN.has(name) ? undefined : inner)))
 
-/** What a person sees and may do, by REST. */
+/** All that a person sees and may do, by REST. */
 async function seenBy(who: Client): Promise<unknown> {
   const asks = [
     ...['/api/servers?scope=visible&sort=name', '/api/groups?scope=visible', '/api/teams'],
@@ -180,7 +180,7 @@ test('an export has teams, shares, quotas and rules without their secrets; a fre
 
   const again = await planned(fresh.ada, wish)
   expect(new Set(again.items.map(({ verdict }: Item) => verdict))).toEqual(new Set(['same']))
-  // What was changed since stays; the rest is taken back.
+  // Later changes stay; the rest is taken back.
   await fresh.ada.ok('PUT', '/api/servers/plain/quota', { quota: { perDay: 1 } })
   await fresh.ada.ok('PUT', '/api/servers/notes/approvals', { rules: [ASK] })
   await fresh.ada.ok('PUT', '/api/servers/notes/shares/user:bob', { role: 'see' })

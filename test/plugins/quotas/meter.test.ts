@@ -1,4 +1,4 @@
-/** What a refusal says about the time to wait is true, whatever was used before. */
+/** A refusal's time to wait is true, whatever was used before. */
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Meter } from '../../../plugins/quotas/meter.ts'

@@ -13,6 +13,14 @@ import {
 } from '../../../core/http/routes/hub/system-settings.ts'
 import { ada, ask, bob, groupRecord, info, of, root, serverRecord, status, World } from './doubles.ts'
 
+const SESSION = {
+  kind: 'session',
+  tokenId: 't',
+  familyId: 't',
+  signedInAtMs: 0,
+  expiresAtMs: Date.now() + 60_000,
+} as const
+
 describe('groups', () => {
   function world(visibility: 'public' | 'private') {
     const made = new World()
@@ -163,7 +171,10 @@ describe('sessions and plugins', () => {
         },
       },
     })
-    const asked = { actor: root, params: { name: 'groups' }, body: { enabled: false } }
+    const change = { params: { name: 'groups' }, body: { enabled: false } }
+    const byLocal = ask(made.deps, 'PATCH', '/api/admin/plugins/{name}', { ...change, actor: root })
+    await expect(byLocal).rejects.toMatchObject({ code: 'insufficient_scope' })
+    const asked = { ...change, actor: { ...root, credential: SESSION } }
     const { body } = await ask(made.deps, 'PATCH', '/api/admin/plugins/{name}', asked)
     expect(of(body).state).toBe('disabled')
     expect(changes).toEqual([{ enabled: false }])

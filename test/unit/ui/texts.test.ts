@@ -1,9 +1,11 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { templates } from '../../../ui/locales/zh/mod.ts'
+import { templates as ofConsole } from '../../../ui/locales/zh/mod.ts'
+import { templatesOfPlugins } from '../../../ui/locales/zh/of-plugins.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
+const templates: Readonly<Record<string, string>> = { ...templatesOfPlugins, ...ofConsole }
 const below = (folder: string): string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(path => `${folder}/${path}`)
 const files = [...below('ui'), ...below('plugins').filter(path => /^plugins\/[\w-]+\/console\//.test(path))]
@@ -30,7 +32,10 @@ function unescaped(text: string): string {
 
 /** The files with Chinese texts by their English. Titles, hints and fields of problems are by code, and apart from each other. */
 const translations = [...below('ui/locales/zh'), ...below('plugins').filter(path => path.endsWith('/words.zh.ts'))]
-  .filter(path => path.endsWith('.ts') && !/\/mod\.ts$|\/problems\//.test(path) && /\/zh\/|\/console\//.test(path))
+  .filter(
+    path =>
+      path.endsWith('.ts') && !/\/(?:mod|of-plugins)\.ts$|\/problems\//.test(path) && /\/zh\/|\/console\//.test(path),
+  )
   .sort()
 
 const texts = new Map<string, string>()

@@ -1,13 +1,3 @@
-import { approvals } from '../../../plugins/approvals/console/words.zh.ts'
-import { bundles } from '../../../plugins/bundles/console/words.zh.ts'
-import { guards } from '../../../plugins/guards/console/words.zh.ts'
-import { invitations } from '../../../plugins/invitations/console/words.zh.ts'
-import { logs } from '../../../plugins/log-database/console/words.zh.ts'
-import { market } from '../../../plugins/market/console/words.zh.ts'
-import { connections } from '../../../plugins/oauth-client/console/words.zh.ts'
-import { apps } from '../../../plugins/oauth-server/console/words.zh.ts'
-import { usage } from '../../../plugins/quotas/console/words.zh.ts'
-import { factors } from '../../../plugins/sign-in/console/words.zh.ts'
 import { addServer } from './add-server.ts'
 import { alerts } from './alerts.ts'
 import { assistant } from './assistant.ts'
@@ -34,29 +24,20 @@ import { server } from './server.ts'
 import { servers } from './servers.ts'
 import { settings } from './settings.ts'
 
-/** All Chinese texts by their English, in the form that the localization library loads. */
+/** Chinese texts of the console by their English, in the form that the localization library loads. */
 export const templates: Record<string, string> = {
   ...addServer,
   ...alerts,
-  ...approvals,
-  ...apps,
   ...assistant,
   ...audit,
-  ...bundles,
   ...chart,
   ...common,
-  ...connections,
   ...dashboard,
   ...editor,
-  ...factors,
   ...figures,
   ...group,
   ...groups,
-  ...guards,
-  ...invitations,
   ...keys,
-  ...logs,
-  ...market,
   ...monitoring,
   ...moving,
   ...patchBay,
@@ -69,6 +50,5 @@ export const templates: Record<string, string> = {
   ...setup,
   ...sharing,
   ...signIn,
-  ...usage,
   ...users,
 }

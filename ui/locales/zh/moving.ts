@@ -8,7 +8,7 @@ export const moving: Readonly<Record<string, string>> = {
   'At least 12 characters. Without it the file has marks in place of secrets, and the import asks for each.':
     '至少 12 个字符。不填写时，文件中以标记代替机密，导入时会逐一询问。',
   'Download the export': '下载导出文件',
-  'An export, or the settings of a hub or client': '导出文件，或某个中枢、客户端的设置文件',
+  'An export, or the settings of a hub or client': '导出文件，或某个 Hub、客户端的设置文件',
   'Passphrase of the export': '导出文件的口令',
   'Show the plan': '显示计划',
   'Import {n} thing': '导入 {n} 项',
@@ -26,8 +26,8 @@ export const moving: Readonly<Record<string, string>> = {
     '导入所建的内容会被移除，被替换的会恢复；此后改动过的保持不变。',
   'Not carried': '未带入',
   'Owner: {name}': '所有者：{name}',
-  'User of this hub who stands for {name}': '在此中枢中对应 {name} 的用户',
-  'Team of this hub that stands for {name}': '在此中枢中对应 {name} 的团队',
+  'User of this hub who stands for {name}': '在此 Hub 中对应 {name} 的用户',
+  'Team of this hub that stands for {name}': '在此 Hub 中对应 {name} 的团队',
   'Team {name}': '团队 {name}',
   'Access key {name}': '访问密钥 {name}',
   'Setting {name}': '设置 {name}',
@@ -43,9 +43,9 @@ export const moving: Readonly<Record<string, string>> = {
   Replaced: '已替换',
   Extended: '已扩充',
   '{name} is not here; {other} is written otherwise. Have it made, or enter the name of this hub below.':
-    '此处没有 {name}；{other} 的写法不同。请先创建，或在下方填写此中枢中的名称。',
+    '此处没有 {name}；{other} 的写法不同。请先创建，或在下方填写此 Hub 中的名称。',
   '{name} is not here. Have it made, or enter the name of this hub below.':
-    '此处没有 {name}。请先创建，或在下方填写此中枢中的名称。',
+    '此处没有 {name}。请先创建，或在下方填写此 Hub 中的名称。',
   '{name} has the role {role} here and keeps it.': '{name} 在此处的角色为 {role}，保持不变。',
   'It comes from {name}. Read it, and choose Accept to take it.': '它来自 {name}。请阅读后选择“接受”。',
   'It is taken when you enter what it asks for.': '填写所询问的内容后才会导入。',

@@ -2,13 +2,13 @@
 export const server: Readonly<Record<string, string>> = {
   Visibility: '可见性',
   Private: '私有',
-  'You, the administrators, and those with whom you share it.': '您、管理员以及您与之共享的人。',
+  'You, the administrators, and users that you share it with.': '您、管理员以及您与之共享的人。',
   'Everybody who is signed in may see its tools and call them, with your settings and secrets, which they do not see.':
     '所有登录用户都可以查看并调用其工具，使用您的设置和密钥，但看不到它们。',
   'Who may use it': '谁可以使用',
   Others: '其他人',
   'everybody signed in': '所有登录用户',
-  'those with whom it, or a group of yours that holds it, is shared': '与之共享它（或包含它的您的分组）的人',
+  'users that it, or a group of yours that holds it, is shared with': '与之共享它（或包含它的您的分组）的人',
   'In groups': '所在分组',
   none: '无',
   Address: '地址',

@@ -44,6 +44,11 @@ export class PbPageAudit extends PbPage {
     this.most = STEP
   }
 
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    clearTimeout(this.#typing)
+  }
+
   override crumbs(): readonly Crumb[] {
     return [{ label: t('Audit') }]
   }

@@ -37,7 +37,7 @@ class PbPageDashboard extends PbPage {
     topics: ['servers'],
     pauseMs: 5000,
   })
-  /** What others share, for a new user alone. */
+  /** Things that others share, for a new user alone. */
   readonly #shared = new Resource<Pick<Own, 'servers' | 'groups'>>(this, {
     read: async signal => {
       const [servers, groups] = await Promise.all([

@@ -28,7 +28,7 @@ function way(group: GroupRecord, server: ServerRecord, done: () => void): unknow
   return html`<button type="button" class="btn sm" ?disabled=${!live.reachable} @click=${() => void shareToo(group, server, done)}>${t('Share {server} with them', { server: server.name })}</button>`
 }
 
-/** Gives the role `use` to all with whom the group is shared and who have no share of the server; no role is lowered. */
+/** Gives the role `use` to all users that the group is shared with and that have no share of the server; no role is lowered. */
 async function shareToo(group: GroupRecord, server: ServerRecord, done: () => void): Promise<void> {
   const thing = { kind: 'server', ref: refOf(server) } as const
   try {

@@ -45,12 +45,12 @@ export class PbServerAccess extends PbElement {
     const using = groupsWith([server], this.groups)
     const thing: Shared = { kind: 'server', ref: refOf(server), name: server.name, owner: server.owner }
     return html`<pb-sharing .thing=${thing}></pb-sharing><div class="grid2 even"><section class="card"><div class="ch"><h2>${t('Visibility')}</h2></div><div class="cb stack"><fieldset class="field plain"><legend class="vh">${t('Visibility')}</legend>
-        ${this.#choice('private', t('Private'), t('You, the administrators, and those with whom you share it.'))}${this.#choice('public', t('Public'), t('Everybody who is signed in may see its tools and call them, with your settings and secrets, which they do not see.'))}</fieldset></div></section>
+        ${this.#choice('private', t('Private'), t('You, the administrators, and users that you share it with.'))}${this.#choice('public', t('Public'), t('Everybody who is signed in may see its tools and call them, with your settings and secrets, which they do not see.'))}</fieldset></div></section>
       ${factCard(t('Who may use it'), [
         [t('Owner'), html`<b class="med">${server.owner}</b>`],
         [
           t('Others'),
-          isPublic ? t('everybody signed in') : t('those with whom it, or a group of yours that holds it, is shared'),
+          isPublic ? t('everybody signed in') : t('users that it, or a group of yours that holds it, is shared with'),
         ],
         [
           t('In groups'),

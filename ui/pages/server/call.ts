@@ -10,7 +10,7 @@ export interface CallTarget {
   readonly owner: string
   readonly name: string
   readonly ref?: string
-  /** Of a server. */
+  /** The transport of a server. */
   readonly transport?: string
 }
 

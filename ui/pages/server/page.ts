@@ -152,7 +152,7 @@ class PbPageServer extends PbPage {
   }
 
   #entries(server: ServerRecord) {
-    // Where each caller has lists of its own, the sums of the status are not the reader's.
+    // The sums of the status are not the reader's if each caller has lists of its own.
     const counts = server.mine ? undefined : server.status.counts
     const all = [
       { id: 'overview', label: t('Overview') },

@@ -5,7 +5,7 @@ import { fieldText } from '../../text/problem.ts'
 import { t } from '../../text/t.ts'
 import { importWarning } from './moving-words.ts'
 
-/** What the user chose for an item. */
+/** The user's choice for an item. */
 export type Choice = 'skip' | 'replace' | 'accept'
 
 /** One item of the plan of an import. */
@@ -30,7 +30,7 @@ export interface ImportPlan {
   readonly warnings: readonly string[]
 }
 
-/** What the user entered beside the document. */
+/** The user's entries beside the document. */
 export interface Entered {
   readonly answers: Readonly<Record<string, string>>
   readonly choices: Readonly<Record<string, Choice>>

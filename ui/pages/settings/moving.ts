@@ -39,7 +39,7 @@ export class PbMoving extends PbElement {
   declare busy: boolean
   /** Something was entered since the plan was made. */
   declare stale: boolean
-  /** What the last undo left, with the reasons. */
+  /** The things that the last undo left, with the reasons. */
   declare kept: Rollback['kept']
   #document = ''
   #passphrase = ''

@@ -217,7 +217,7 @@ async function reply(deps: MonitoringConfigDeps, actor: UserActor) {
 async function configFor(deps: MonitoringConfigDeps, actor: UserActor) {
   const stored = await deps.registry.settings.allSystem()
   const members = databaseMembers(deps.config)
-  // Those that are written with a unit are shown as they were written.
+  // Values that are written with a unit are shown as they were written.
   const amounts = [...Object.values(ROTATION), ...Object.values(members)].filter(key =>
     isAmount(key, settingsOf(deps.config)),
   )

@@ -147,9 +147,9 @@ export function importRoutes(deps: ImportRoutesDeps): Route[] {
   return [importRoute(deps), sourcesRoute(deps), listRoute(deps), rollbackRoute(deps)]
 }
 
-function importRoute({ imports, registry, leftBehind, ...deps }: ImportRoutesDeps): Route {
+function importRoute({ imports, registry, ...deps }: ImportRoutesDeps): Route {
   const { plan } = answersOf(deps)
-  const example = exampleOf(leftBehind)
+  const example = exampleOf(deps.leftBehind)
   return route({
     method: 'POST',
     path: '/api/import',
