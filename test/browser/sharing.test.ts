@@ -140,6 +140,11 @@ test('a colleague with the role change edits all of a server but its name, and s
   await tab.open('/servers/ada~files?tab=settings')
   await page.getByLabel('Description').fill('edited by a colleague')
   expect(await page.getByLabel('Name', { exact: true }).count()).toBe(0)
+  // Before anything is typed that the hub would refuse.
+  const note = page.getByRole('note')
+  expect(await note.textContent()).toContain('ada alone decides the name, the visibility and whose credentials it uses')
+  expect(await note.textContent()).toContain('What it runs is changed by ada alone')
+  expect(await axe(tab)).toEqual([])
   await page.getByRole('button', { name: 'Save' }).click()
   await until(async () => (await ada.ok('GET', '/api/servers/files')).description === 'edited by a colleague', {
     what: 'the description',

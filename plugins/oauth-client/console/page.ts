@@ -79,8 +79,11 @@ class PbPageConnections extends PbPage {
       {
         ...{ id: 'acts', head: t('Actions'), quiet: true, class: 'full' },
         cell: connection =>
-          html`<span class="row end"><a class="btn sm" href=${href(connectPath(connection.serverId))} aria-label=${t('Sign in again at {name}', { name: shownName(connection.server) })}>${t('Sign in again')}</a><button
-            type="button" class="btn bad sm" ?disabled=${!live.reachable} aria-label=${t('Sign out at {name}', { name: shownName(connection.server) })} @click=${() => void this.#end(connection)}>${icon('unplug')}${t('Sign out')}</button></span>`,
+          html`<span class="row end">${
+            connection.server === ''
+              ? nothing
+              : html`<a class="btn sm" href=${href(connectPath(connection.serverId))} aria-label=${t('Sign in again at {name}', { name: shownName(connection.server) })}>${t('Sign in again')}</a>`
+          }<button type="button" class="btn bad sm" ?disabled=${!live.reachable} aria-label=${wordsOf(connection).label} @click=${() => void this.#end(connection)}>${icon('unplug')}${wordsOf(connection).action}</button></span>`,
       },
     ]
   }
@@ -110,16 +113,12 @@ class PbPageConnections extends PbPage {
     this.busy = false
   }
 
-  async #end({ id, server }: Connection): Promise<void> {
-    const text = t(
-      'Your calls of this server are refused until you sign in again. The issuer is told, if it takes that.',
-    )
-    const name = shownName(server)
-    const title = t('Sign out at {name}?', { name })
-    if (!(await confirmed({ title, action: t('Sign out'), text }))) return
+  async #end(connection: Connection): Promise<void> {
+    const { title, action, text, done } = wordsOf(connection)
+    if (!(await confirmed({ title, action, text }))) return
     try {
-      await connectionsApi.end(id)
-      toast(t('You are signed out at {name}', { name }))
+      await connectionsApi.end(connection.id)
+      toast(done)
       await this.#list.reload()
     } catch (error) {
       toast(errorText(asApiError(error)))
@@ -128,8 +127,31 @@ class PbPageConnections extends PbPage {
 }
 customElements.define('pb-page-connections', PbPageConnections)
 
+/** The words of the button that ends a connection: a sign-in, or values that the user has entered. */
+function wordsOf({
+  server,
+  issuer,
+}: Connection): Readonly<Record<'label' | 'action' | 'title' | 'text' | 'done', string>> {
+  const name = shownName(server)
+  if (issuer === '')
+    return {
+      label: t('Remove your values for {name}', { name }),
+      action: t('Remove the values'),
+      title: t('Remove your values for {name}?', { name }),
+      text: t('The hub forgets them. Calls of this server are refused until you enter values again.'),
+      done: t('Your values for {name} are removed', { name }),
+    }
+  return {
+    label: t('Sign out at {name}', { name }),
+    action: t('Sign out'),
+    title: t('Sign out at {name}?', { name }),
+    text: t('Your calls of this server are refused until you sign in again. The issuer is told, if it takes that.'),
+    done: t('You are signed out at {name}', { name }),
+  }
+}
+
 function shownName(server: string): string {
-  return server === '' ? t('a server that you do not see any more') : server
+  return server === '' ? t('a server that is not shared with you any more') : server
 }
 
 function stateWord({ state }: Connection): unknown {

@@ -10,7 +10,7 @@ export const connections: Readonly<Record<string, string>> = {
     '此后您的调用会带上您自己的登录，其他人不会使用它。',
   'The sign-in is used at {host}, whoever asks you for it. Sign in only if you trust that host.':
     '无论由谁要求，此登录都会用于 {host}。仅在您信任该主机时登录。',
-  'a server that you do not see any more': '您已无法看到的服务器',
+  'a server that is not shared with you any more': '您已无法看到的服务器',
   'To the server': '前往服务器',
   'Sign in again': '重新登录',
   'Enter the code for “{name}”': '输入“{name}”的代码',
@@ -56,6 +56,12 @@ export const connections: Readonly<Record<string, string>> = {
   'You are signed in at {name}': '您已在 {name} 登录',
   'Your calls of this server are refused until you sign in again. The issuer is told, if it takes that.':
     '在您重新登录之前，您对该服务器的调用会被拒绝。如果签发方支持，会通知它。',
+  'Remove your values for {name}': '删除您在 {name} 的值',
+  'Remove the values': '删除这些值',
+  'Remove your values for {name}?': '删除您在 {name} 的值？',
+  'The hub forgets them. Calls of this server are refused until you enter values again.':
+    'Hub 会忘记这些值。在您重新输入之前，对该服务器的调用会被拒绝。',
+  'Your values for {name} are removed': '您在 {name} 的值已删除',
   'Sign out at {name}?': '退出 {name}？',
   'You are signed out at {name}': '您已退出 {name}',
   'signed in': '已登录',

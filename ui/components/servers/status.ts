@@ -23,13 +23,17 @@ export function stateOf(server: Pick<ServerRecord, 'status' | 'mine'>): {
 } {
   const { status } = server
   if (worksForReader(server)) return { tone: 'ok', icon: 'circle-check', word: t('Works for you') }
-  if (server.mine && wantsSignIn(server) && !isResting(status))
-    return { tone: 'warn', icon: 'key', word: t('Sign-in needed') }
+  if (needsSignIn(server)) return { tone: 'warn', icon: 'key', word: t('Sign-in needed') }
   if (status.state === 'online') return { tone: 'ok', icon: 'circle-check', word: t('Online') }
   if (status.state === 'connecting') return { tone: 'warn', icon: 'loader-circle', word: t('Connecting') }
   if (status.reason?.code === 'idle') return { tone: 'rest', icon: 'moon', word: t('Sleeping') }
   if (isResting(status)) return { tone: 'rest', icon: 'circle-minus', word: t('Stopped') }
   return { tone: 'bad', icon: 'circle-x', word: t('Offline') }
+}
+
+/** True for a server of which this reader gets nothing until it has signed in there. */
+export function needsSignIn(server: Pick<ServerRecord, 'id' | 'status' | 'mine'>): boolean {
+  return server.mine !== undefined && wantsSignIn(server) && !isResting(server.status)
 }
 
 /** True when a server is offline on purpose, or until it is needed. */

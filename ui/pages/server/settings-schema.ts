@@ -11,9 +11,13 @@ const NOT_SETTINGS: ReadonlySet<string> = new Set([
   ...['status', 'review', 'problem', 'tools', 'toolsDefault', 'prompts', 'resources', 'visibility'],
 ])
 
-/** The configuration of a server without what other tabs change; the name for those alone who may change it. */
+/** Fields of the configuration of which the owner alone decides. */
+const OF_THE_OWNER: ReadonlySet<string> = new Set(['name', 'credentials'])
+
+/** The configuration of a server without what other tabs change, and without what the reader may not change. */
 export function settingsOf(server: ServerRecord): Readonly<Record<string, unknown>> {
-  const isShown = (name: string): boolean => !NOT_SETTINGS.has(name) && (name !== 'name' || hasRole(server, 'owner'))
+  const isShown = (name: string): boolean =>
+    !NOT_SETTINGS.has(name) && (!OF_THE_OWNER.has(name) || hasRole(server, 'owner'))
   return Object.fromEntries(Object.entries(server).filter(([name, value]) => isShown(name) && value !== undefined))
 }
 

@@ -94,8 +94,25 @@ export class PbServerSettings extends PbElement {
   override render(): unknown {
     if (this.server.origin === 'file')
       return html`<section class="card pad"><pb-json .value=${settingsOf(this.server)} label=${t('Settings')}></pb-json></section>`
-    return html`${this.theirs ? this.#conflict(this.theirs) : this.#problems()}
+    return html`${this.theirs ? this.#conflict(this.theirs) : this.#problems()}${this.#ofOwner()}
       ${show(this.#schema, schema => this.#editor(schema))}${this.#danger()}`
+  }
+
+  /** For a colleague: what the hub would refuse, before it is typed. */
+  #ofOwner(): unknown {
+    const { owner, transport } = this.server
+    if (hasRole(this.server, 'owner')) return nothing
+    return html`<div class="callout" role="note">${icon('user-round')}<div class="grow stack t"><p>${t('{owner} alone decides the name, the visibility and whose credentials it uses, and adds headers that are passed on and variables in other places.', { owner })}</p><p>${
+      transport === 'stdio'
+        ? t(
+            'What it runs is changed by {owner} alone, where {owner} has more rights than you: command, arguments, variables, folder and sandbox.',
+            { owner },
+          )
+        : t(
+            'For another address, enter its secrets again. Where headers are passed on, {owner} alone changes the address.',
+            { owner },
+          )
+    }</p></div></div>`
   }
 
   #editor(schema: JsonObject): unknown {

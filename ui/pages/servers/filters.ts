@@ -37,7 +37,7 @@ export function filterBar(options: FilterOptions): TemplateResult {
   const narrowed = [view.transport, view.owner, view.group, view.tag].filter(value => value !== '').length
   return html`<div class="filters"><div class="wrapin">${icon('search', { class: 's14' })}<input class="in" type="search" data-search placeholder=${hint} aria-label=${hint}
       .value=${view.q} @input=${(event: InputEvent) => options.set({ q: (event.target as HTMLInputElement).value })}></div>
-    <span class="chips row wrap" role="group" aria-label=${t('State')}>${chip('', t('All'), total, options)}${CONDITIONS.map(one => chip(one, wordOf(one), counts[one], options))}</span>${options.shared}
+    <span class="chips row wrap" role="group" aria-label=${t('State')}>${chip('', t('All'), total, options)}${CONDITIONS.filter(one => one !== 'sign-in' || counts[one] > 0 || view.state === one).map(one => chip(one, wordOf(one), counts[one], options))}</span>${options.shared}
     <span class="push row"><button type="button" class="btn ghost" aria-expanded=${open ? 'true' : 'false'} @click=${options.toggle}>${icon('list-filter')}${t('Filter')}${
       narrowed === 0 ? nothing : html` <b>${narrowed}</b>`
     }</button></span></div>
@@ -55,10 +55,14 @@ const EXAMPLES = {
   online: { state: 'online' },
   connecting: { state: 'connecting' },
   offline: { state: 'offline' },
+  'sign-in': { state: 'offline' },
   stopped: { state: 'offline', reason: { code: 'stopped', message: '' } },
 } as const
 const example = (condition: Condition) =>
-  stateOf({ status: { ...EXAMPLES[condition], since: '', counts: { tools: 0, prompts: 0, resources: 0 } } })
+  stateOf({
+    status: { ...EXAMPLES[condition], since: '', counts: { tools: 0, prompts: 0, resources: 0 } },
+    ...(condition === 'sign-in' ? { mine: { state: 'sign_in_needed' } } : {}),
+  })
 const iconOf = (condition: Condition): string => example(condition).icon
 /** The word of a condition, as in the column of states. */
 export const wordOf = (condition: Condition): string => example(condition).word

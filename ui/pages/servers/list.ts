@@ -1,20 +1,23 @@
 import { refOf } from '../../api/servers.ts'
 import type { ServerRecord } from '../../api/types.ts'
-import { isResting } from '../../components/servers/status.ts'
+import { worksForReader } from '../../components/servers/sign-in.ts'
+import { isResting, needsSignIn } from '../../components/servers/status.ts'
 import { hasTag } from '../../components/tags.ts'
 import { problemText } from '../../text/problem.ts'
 
 /** States that the chips filter by; servers that are stopped on purpose are not faulty. */
-export type Condition = 'online' | 'connecting' | 'offline' | 'stopped'
-export const CONDITIONS: readonly Condition[] = ['online', 'connecting', 'offline', 'stopped']
+export type Condition = 'online' | 'connecting' | 'offline' | 'sign-in' | 'stopped'
+export const CONDITIONS: readonly Condition[] = ['online', 'connecting', 'offline', 'sign-in', 'stopped']
 
-/** The condition of a server. */
-export function conditionOf({ status }: ServerRecord): Condition {
-  return status.state === 'offline' && isResting(status) ? 'stopped' : status.state
+/** The condition of a server for this reader, as its row says it. */
+export function conditionOf(server: Pick<ServerRecord, 'id' | 'status' | 'mine'>): Condition {
+  if (worksForReader(server)) return 'online'
+  if (isResting(server.status)) return 'stopped'
+  return needsSignIn(server) ? 'sign-in' : server.status.state
 }
 
 /** Order of states: servers that need an action are at the top. */
-const RANK: Readonly<Record<Condition, number>> = { offline: 0, connecting: 1, stopped: 3, online: 4 }
+const RANK: Readonly<Record<Condition, number>> = { offline: 0, 'sign-in': 0, connecting: 1, stopped: 3, online: 4 }
 
 /** Sort key of the column of states. */
 export function rankOf(server: ServerRecord): string {
@@ -70,7 +73,7 @@ function searchText(server: ServerRecord): string {
 
 /** Number of servers in each condition. */
 export function countConditions(servers: readonly ServerRecord[]): Readonly<Record<Condition, number>> {
-  const counts = { online: 0, connecting: 0, offline: 0, stopped: 0 }
+  const counts = { online: 0, connecting: 0, offline: 0, 'sign-in': 0, stopped: 0 }
   for (const server of servers) counts[conditionOf(server)] += 1
   return counts
 }
