@@ -150,7 +150,7 @@ function whatOf({ key = '', server = '', tool = '' }: UsageSum, by: UsageBy): st
   return by === 'tool' ? `${name} · ${tool}` : name
 }
 
-/** Of things of others the user's own calls, which are a part of what is used. */
+/** The user's own calls at things of others, which are a part of what is used. */
 function usedCell(one: UsedQuota, part: keyof Quota, limit: number): unknown {
   const used = one.used[part]
   if (used === undefined) return '–'

@@ -12,7 +12,7 @@ import { page } from '../views.ts'
 /** Dependencies of the routes of teams. */
 export interface TeamRoutesDeps {
   readonly registry: Pick<Registry, 'teams' | 'audit'>
-  /** What the running plugins know of providers, by plugin. */
+  /** The knowledge of running plugins about providers, by plugin. */
   readonly teamSources: () => ReadonlyMap<string, TeamSource>
 }
 
