@@ -193,8 +193,15 @@ const NOTHING = {
 } as const
 
 test.each(VIEWS)('a link that gives nothing says why, and what to do: %s', async (name, view) => {
-  const erin = await hub.user(`erin${name.length}`)
-  await erin.ok('POST', '/api/servers', { name: `hers${name.length}`, url: 'http://127.0.0.1:9/mcp', enabled: false })
+  const at = VIEWS.findIndex(([other]) => other === name)
+  // Each view has a reader of its own: guesses of one user are limited.
+  const reader = await hub.user(`reader${at}`)
+  const erin = await hub.user(`erin${at}`)
+  await erin.ok('POST', '/api/servers', {
+    name: `hers${at}`,
+    url: 'http://127.0.0.1:9/mcp',
+    enabled: false,
+  })
   const invite = async (by: Client, ref: string, more: object = {}): Promise<string> => {
     const things = [{ kind: 'server', ref }]
     return (await by.ok('POST', '/api/invitations', { things, role: 'use', ...more })).url
@@ -202,19 +209,19 @@ test.each(VIEWS)('a link that gives nothing says why, and what to do: %s', async
   const expired = await invite(ada, 'linked', { expires: new Date(Date.now() + 2_000).toISOString() })
   const used = await invite(ada, 'linked')
   await dora.ok('POST', '/api/invitations/accept', { token: new URL(used).hash.slice(1) })
-  const removed = await invite(erin, `hers${name.length}`)
+  const removed = await invite(erin, `hers${at}`)
   await admin.ok('DELETE', `/api/admin/users/${erin.name}?transferTo=admin`)
-  const frank = await hub.user(`frank${name.length}`)
+  const frank = await hub.user(`frank${at}`)
   await frank.ok('POST', '/api/servers', { name: 'shut', url: 'http://127.0.0.1:9/mcp', enabled: false })
   const disabled = await invite(frank, 'shut')
   await admin.ok('PATCH', `/api/admin/users/${frank.name}`, { disabled: true })
   await until(
     async () =>
-      (await cleo.request('POST', '/api/invitations/preview', { token: new URL(expired).hash.slice(1) })).status ===
+      (await reader.request('POST', '/api/invitations/preview', { token: new URL(expired).hash.slice(1) })).status ===
       410,
     { what: 'the end of the invitation' },
   )
-  const tab = await openTab(browser, hub, cleo, view)
+  const tab = await openTab(browser, hub, reader, view)
   const { page } = tab
   const language = view.language ?? 'en'
   for (const [link, why] of [

@@ -104,23 +104,26 @@ describe('an assistant on its WebSocket', () => {
       const text = await device.text('bank_pay', args)
       return text.includes('waits for a decision') ? pay(args) : text
     }
-    const decide = async (decision: string) => {
+    // An earlier request, which nobody decided, may wait as well.
+    const decide = async (decision: string, amount: number) => {
+      const isOfAmount = (request: object): boolean => JSON.stringify(request).includes(`"amount":${amount}`)
       const { id } = await until(
-        async () => (await admin.ok('GET', '/api/approvals?state=pending')).items[0] as { id: string } | undefined,
-        { what: 'a request' },
+        async (): Promise<{ id: string } | undefined> =>
+          (await admin.ok('GET', '/api/approvals?state=pending')).items.find(isOfAmount),
+        { what: `a request to pay ${amount}` },
       )
       await admin.ok('POST', `/api/approvals/${id}`, { decision })
     }
     const yes = pay({ amount: 1 })
-    await decide('approve')
+    await decide('approve', 1)
     expect([await yes, await paid()]).toEqual(['1', '1'])
     const no = pay({ amount: 2 })
-    await decide('deny')
+    await decide('deny', 2)
     expect([await no, await paid()]).toEqual([expect.stringContaining('approval_denied'), '1'])
     const silence = await device.call('bank_pay', { amount: 3 })
     expect([silence.error !== undefined, await paid()]).toEqual([true, '1'])
     // A yes after that lets the same call pass, once.
-    await decide('approve')
+    await decide('approve', 3)
     expect([await device.text('bank_pay', { amount: 3 }), await paid()]).toEqual(['2', '2'])
     const second = await device.call('bank_pay', { amount: 3 })
     expect([second.error !== undefined, await paid()]).toEqual([true, '2'])
@@ -128,7 +131,7 @@ describe('an assistant on its WebSocket', () => {
     await rules([{ id: 'keys', match: { secrets: true }, then: 'refuse' }], '/api/servers/bank')
     const payment = { amount: 4, token: secret() }
     const refused = pay(payment)
-    await decide('approve')
+    await decide('approve', 4)
     expect([await refused, await paid()]).toEqual([expect.stringContaining('guard_refused'), '2'])
     await rules([], '/api/servers/bank')
     expect([await device.text('bank_pay', payment), await paid()]).toEqual(['3', '3'])
