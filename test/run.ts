@@ -92,8 +92,8 @@ const ON_POSTGRES =
   whole || process.argv.includes('--changed')
     ? ['./test/unit/registry/']
     : ['audit-bounds', 'promotion-races', 'users'].map(name => `./test/unit/registry/${name}.test.ts`)
-/** Files of `load` that count stored bytes and records: they measure no time, so that they run beside others. */
-const ACCOUNTS = ['one-floods-the-log', 'stored-account'].map(name => `./test/load/${name}.test.ts`)
+/** Files of `load` that count bytes and records: they measure no time, so that they run beside others. */
+const ACCOUNTS = ['one-floods-the-log', 'stored-account', 'unread-routes'].map(name => `./test/load/${name}.test.ts`)
 /** Files of `plugins` that measure the time of others. */
 const COSTS = ['./test/plugins/guards/cost.test.ts']
 /** The long ones first, in parts that take about a minute and take turns: a browser works while others wait. */
