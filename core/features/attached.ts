@@ -61,4 +61,5 @@ export interface AttachedSettings {
 export interface AttachedHub {
   /** Throws `settings_read_only` for settings that an entry of the settings file states: they are changed there. */
   refuseStated(thing: Pick<AttachedThing, 'kind' | 'id'>): void
+  isStated(thing: Pick<AttachedThing, 'kind' | 'id'>): boolean
 }
