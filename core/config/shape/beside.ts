@@ -8,7 +8,7 @@ export interface BesideBody {
   readonly attached?: JsonObject
 }
 
-/** The members of an entry that stand beside its body; `attached`: names of the settings of plugins. */
+/** The shares and plugin settings in an entry, which are not part of its body. `attached`: names of the plugin settings. */
 export function besideBody(entry: JsonValue, attached: readonly string[]): BesideBody {
   if (!isJsonObject(entry)) return {}
   const found = attached.filter(name => entry[name] !== undefined).map(name => [name, entry[name] ?? null])
