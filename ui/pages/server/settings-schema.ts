@@ -7,7 +7,7 @@ type Schema = Readonly<Record<string, unknown>>
 
 /** Fields of the API's record that are not configuration. */
 const NOT_SETTINGS: ReadonlySet<string> = new Set([
-  ...['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt'],
+  ...['id', 'ref', 'owner', 'role', 'mine', 'origin', 'revision', 'createdAt', 'updatedAt'],
   ...['status', 'review', 'problem', 'tools', 'toolsDefault', 'prompts', 'resources', 'visibility'],
 ])
 
