@@ -39,7 +39,7 @@ export interface AttachedSettings {
   opened?(hub: AttachedHub): void
   /**
    * The settings of a thing, in the form that `check` takes. `keep` gets each secret with its JSON Pointer into the value, and
-   * returns what stands in its place. Undefined: it has none.
+   * returns the text that replaces it in the result. Undefined: the thing has no such settings.
    */
   open(thing: AttachedThing, keep: (secret: string, pointer: string) => string): JsonValue | undefined
   /** The value as `open` would return it once it is saved. Throws `validation_failed`, with pointers from `#` into the value. */
@@ -51,7 +51,7 @@ export interface AttachedSettings {
   /** Throws for an actor who may not set them although the thing is its own. */
   permit?(actor: UserActor, thing: Pick<AttachedThing, 'kind'>): void
   /**
-   * Puts a checked value in the place of the present one; null removes it. All writes go through `tables`, the plugin's own tables
+   * Replaces the present value with a checked one; null removes it. All writes go through `tables`, the plugin's own tables
    * within the present transaction, and the effect in memory through `after` of its `write`.
    */
   save(tables: <Schema>() => PluginTables<Schema>, thing: AttachedThing, value: JsonValue | null): Promise<void>
@@ -61,5 +61,6 @@ export interface AttachedSettings {
 export interface AttachedHub {
   /** Throws `settings_read_only` for settings that an entry of the settings file states: they are changed there. */
   refuseStated(thing: Pick<AttachedThing, 'kind' | 'id'>): void
+  /** True for the settings that `refuseStated` refuses. */
   isStated(thing: Pick<AttachedThing, 'kind' | 'id'>): boolean
 }

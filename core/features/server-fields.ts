@@ -25,7 +25,7 @@ export interface ServerFields {
   readonly fields: Readonly<Record<string, JsonObject>>
   /**
    * Their form in settings files and in entries of other programs. Default: as in the API. Files are read before plugins are
-   * loaded, so each declaration stands in `core/hub/bundled-fields.ts` too, as plain data.
+   * loaded, so `core/hub/bundled-fields.ts` repeats each declaration as plain data.
    */
   readonly entries?: EntryReading
 }

@@ -14,7 +14,7 @@ export interface ExportRegistry
   readonly attached: OpenAttached
 }
 
-/** Keeps a secret with its place, and returns what stands for it in the file. */
+/** Records a secret with its place, and returns the mark that replaces it in the file. */
 export type Keep = (value: string, pointer: string) => string
 
 const SECRET = /^<secret:(\/.*)>$/s

@@ -6,7 +6,6 @@ import type { LongText } from '../domain/json/long-text.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import { HOSTED_KEY_PREFIX } from '../domain/server/header-consents.ts'
 import type { MovingKinds } from '../registry/owned/moving.ts'
-import { exportedBeside } from './beside/export-beside.ts'
 import {
   EXPORT_SECRETS,
   EXPORT_SETTINGS,
@@ -15,6 +14,7 @@ import {
   type Keep,
   secretAt,
 } from './export-form.ts'
+import { exportedExtras } from './extras/export-extras.ts'
 import { exportHash, jsonParts } from './json-pieces.ts'
 import { OneAtATime } from './one-at-a-time.ts'
 import { sealWithPassphrase } from './passphrase.ts'
@@ -62,7 +62,7 @@ async function exportOf(
     settings: await exportedSettings(registry, actor),
     ...(await exportedOwned(records, actor, keep)),
     hostedKeys: await exportedKeys(registry, actor, keep),
-    ...(await exportedBeside(registry, actor, keep)),
+    ...(await exportedExtras(registry, actor, keep)),
     ...(passphrase === undefined || Object.keys(secrets).length === 0
       ? {}
       : { secrets: { ...(await sealWithPassphrase(JSON.stringify(secrets), passphrase, EXPORT_SECRETS)) } }),

@@ -5,8 +5,8 @@ import { validationError } from '../domain/validation-error.ts'
 import type { ServerTemplates } from '../features/templates.ts'
 import type { OpenAttached } from '../registry/attached.ts'
 import { isPluginKind, type RecordKind } from '../registry/record-kinds.ts'
-import { besideItems } from './beside/read-beside.ts'
 import { EXPORT_SECRETS, EXPORT_SETTINGS, EXPORT_VERSION, secretPlace } from './export-form.ts'
+import { extraItems } from './extras/read-extras.ts'
 import type { ImportContent, ImportItem, MissingValue } from './import-items.ts'
 import { exportHash } from './json-pieces.ts'
 import { openWithPassphrase, type PassphraseSealed } from './passphrase.ts'
@@ -56,7 +56,7 @@ export async function readExport(
         ),
       ),
       ...entriesOf(document.hostedKeys).flatMap(([name, value]) => keyItem(name, value, secrets)),
-      ...besideItems(document, { formerOwner, attached, filled: (value, missing) => filled(value, secrets, missing) }),
+      ...extraItems(document, { formerOwner, attached, filled: (value, missing) => filled(value, secrets, missing) }),
     ],
     notCarried: ofOtherKinds(content, kinds),
     warnings: isWhole ? [] : ['The file was changed since it was exported'],

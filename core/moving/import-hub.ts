@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../contract/json.
 import { pointerToken } from '../domain/json/json-pointer.ts'
 import type { NotCarried } from '../features/imports.ts'
 import { type RecordKind, type RecordKinds, sectionsOf } from '../registry/record-kinds.ts'
-import { besideEntry } from './beside/read-beside.ts'
+import { extrasOfEntry } from './extras/read-extras.ts'
 import { besideRecords, kindOfSection, readHubRecords } from './import-hub-records.ts'
 import type { ImportContent, ImportItem } from './import-items.ts'
 import type { ImportAdditions } from './import-sources.ts'
@@ -57,7 +57,7 @@ export function readHubDocument(document: JsonObject, kinds: RecordKinds, additi
     ...keys.items,
     ...readSecrets(document),
     ...records.items,
-    ...readBeside(state, ownerOf),
+    ...readExtras(state, ownerOf),
   ]
   return {
     ...{ source: 'hub', items, warnings: [...state.warnings, ...records.warnings] },
@@ -81,14 +81,14 @@ function readServers({ file, places }: SettingsState, ownerOf: OwnerOf): ImportI
 }
 
 /** Shares and settings of plugins: after all that they may name. */
-function readBeside({ file, places }: SettingsState, ownerOf: OwnerOf): ImportItem[] {
+function readExtras({ file, places }: SettingsState, ownerOf: OwnerOf): ImportItem[] {
   const entry = (of: 'server' | 'group', at: number) => ({ of, pointer: pointerOf(places[`${of}s`][at] ?? []) })
   const users = file.users.map((user, at) => ({ ...user, of: 'user' as const, pointer: `#/users/${at}` }))
   const servers = file.servers.map((one, at) => ({ ...one, ...entry('server', at), ...ownerOf(one.owner) }))
   const groups = file.groups.map((one, at) => ({ ...one, ...entry('group', at), ...ownerOf(one.owner) }))
   return [
-    ...[...users, ...servers].flatMap(one => besideEntry(one, one)),
-    ...groups.flatMap(one => besideEntry(one, { ...one, name: String(one.body.name ?? '') })),
+    ...[...users, ...servers].flatMap(one => extrasOfEntry(one, one)),
+    ...groups.flatMap(one => extrasOfEntry(one, { ...one, name: String(one.body.name ?? '') })),
   ]
 }
 

@@ -5,7 +5,7 @@ import { nameKey, quoteName } from '../domain/names.ts'
 import { visibleName } from '../domain/text/visible-text.ts'
 import type { UserRecord } from '../registry/api.ts'
 import { pauses } from '../store/pauses.ts'
-import { BesideRun } from './beside/beside-run.ts'
+import { ExtrasRun } from './extras/extras-run.ts'
 import { adoptedUntil, usableHash } from './import-credentials.ts'
 import { importGroup } from './import-groups.ts'
 import { importIntoGroup } from './import-into-group.ts'
@@ -23,13 +23,13 @@ const ADMINS_ONLY = 'Only administrators import it, with a sign-in'
 /** Makes the items of one document, in one transaction. */
 export class ImportRun {
   readonly #scope: ImportScope
-  readonly #beside: BesideRun
+  readonly #extras: ExtrasRun
   /** Users by the name that the document gives an owner; '' for no name. */
   readonly #owners = new Map<string, UserRecord | undefined>()
 
   constructor(scope: ImportScope) {
     this.#scope = scope
-    this.#beside = new BesideRun(scope)
+    this.#extras = new ExtrasRun(scope)
   }
 
   async run({ items }: ImportContent, weak: WeakPasswords): Promise<ImportOutcome[]> {
@@ -67,7 +67,7 @@ export class ImportRun {
     this.#scope.missing = []
     try {
       const result = await this.#make(item, name, owner, warnings, weak)
-      this.#beside.note(item, result.verdict, name, owner)
+      this.#extras.note(item, result.verdict, name, owner)
       return { ...common, ...result, ...this.#missing() }
     } catch (error) {
       if (!(error instanceof HubError) || error.status >= 500) throw error
@@ -94,7 +94,7 @@ export class ImportRun {
     if (!owner) throw new HubError('user_not_found', 'The account behind this request does not exist any more')
     if (item.kind === 'server') return importServer(this.#scope, item, name, owner, warnings)
     if (item.kind === 'group') return importGroup(this.#scope, item, name, owner, warnings)
-    if (item.kind === 'shares' || item.kind === 'attached') return this.#beside.make(item, owner, warnings)
+    if (item.kind === 'shares' || item.kind === 'attached') return this.#extras.make(item, owner, warnings)
     if (item.kind === 'key') return this.#key(item, name, owner, warnings)
     if (item.kind === 'setting' || item.kind === 'secret') return this.#value(item, owner, warnings)
     return importOwned(this.#scope, item, name, owner, warnings)
@@ -137,7 +137,7 @@ export class ImportRun {
   }
 
   async #team(item: Of<'team'>, name: string, warnings: string[]): Promise<ImportResult> {
-    return this.#scope.mayMakeAccounts ? this.#beside.team(item, name, warnings) : skipped(warnings)
+    return this.#scope.mayMakeAccounts ? this.#extras.team(item, name, warnings) : skipped(warnings)
   }
 
   async #key(item: Of<'key'>, name: string, owner: UserRecord, warnings: string[]): Promise<ImportResult> {

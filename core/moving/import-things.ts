@@ -4,7 +4,7 @@ import type { UserActor } from '../contract/records.ts'
 import { nameKey } from '../domain/names.ts'
 import type { Things } from '../plans/apart/copied-rows.ts'
 import { ThingNames } from '../plans/apart/thing-names.ts'
-import { subjectsIn } from './beside/import-shares.ts'
+import { subjectsIn } from './extras/import-shares.ts'
 import type { ImportItem, MadeItem } from './import-items.ts'
 import type { ImportOptions } from './import-scope.ts'
 

@@ -27,7 +27,7 @@ export class OpenAttached {
   readonly #declared = new Map<string, Declared>()
   readonly #running = new Map<string, Running>()
   readonly #listeners: (() => void)[] = []
-  /** The places of which the settings file states settings, by name. */
+  /** `placeKey` of each setting that the settings file states. */
   #stated: ReadonlySet<string> = new Set()
 
   /** The settings of a plugin, whether it runs or not. */
@@ -80,7 +80,7 @@ export class OpenAttached {
     await settings.save(<Schema>() => tables<Schema>(store), thing, value)
   }
 
-  /** Sets the places of which the settings file states settings: `placeKey` of each. */
+  /** Sets which settings the settings file states: `placeKey` of each. */
   setStated(places: ReadonlySet<string>): void {
     this.#stated = places
   }

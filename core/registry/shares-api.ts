@@ -25,7 +25,7 @@ export interface NewShare {
   readonly keepsGreater?: true
 }
 
-/** The user for whom a group is previewed. */
+/** The user whose view of a group is previewed. */
 export interface Viewer {
   readonly userId: string
   readonly name: string

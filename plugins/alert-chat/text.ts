@@ -6,7 +6,7 @@ const SUBJECTS = 20
 
 const HEADS = { fired: 'FIRING', resolved: 'RESOLVED', repeat: 'STILL FIRING', test: 'TEST' } as const
 
-/** A message in the parts of which each service makes its own form. */
+/** The parts of a message. Each chat service has a format of its own for them. */
 export interface ChatText {
   readonly title: string
   readonly lines: readonly string[]

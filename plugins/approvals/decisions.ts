@@ -56,7 +56,7 @@ export class Decisions {
     for (const kept of all) this.#mapOf(kept).set(kept.key, kept)
   }
 
-  /** False while so many are remembered that one more would be too many. */
+  /** False when the limit of remembered decisions is reached. */
   get hasRoom(): boolean {
     return this.#lasting.size < MOST_LASTING
   }

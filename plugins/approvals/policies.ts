@@ -41,7 +41,7 @@ export class Policies {
     return this.#policies.get(id)
   }
 
-  /** `tables`: of a transaction of which this is a part. */
+  /** `tables`: tables within a transaction that this write belongs to. */
   async set({ kind, id }: Pick<AttachedThing, 'kind' | 'id'>, policy: Policy, tables = this.#tables): Promise<void> {
     const place = kind === 'server' ? { server_id: id, group_id: null } : { server_id: null, group_id: id }
     const row = { id: `${kind}:${id}`, ...place }
@@ -77,7 +77,7 @@ export class Policies {
     })
   }
 
-  /** Replaces the names of teams in the rules of the hub, as they were written, as long as the plugin runs. */
+  /** Replaces names of teams in the hub's rules, in memory only: the configuration keeps them as written. */
   nameTeamsOfHub(nameOf: (team: string) => string): void {
     this.#system = this.#written && withTeams(this.#written, nameOf)
   }

@@ -70,7 +70,7 @@ const when = z.strictObject({
     .meta(
       fieldTexts(
         'Tags',
-        'Tags, one of which the server or the group has. Not for rules that allow calls.',
+        'The rule applies where the server or the group has one of these tags. Not for rules that allow calls.',
         '标签',
         '服务器或分组具有其中之一的标签。不可用于允许调用的规则。',
       ),

@@ -16,7 +16,7 @@ export type DecidedBy = 'console' | 'elicitation'
 /** The audit records of requests: asked, decided, used, and ended without a decision. The owner of the server reads them. */
 export class Trail {
   readonly #context: PluginContext<unknown>
-  /** Remembered decisions of which a use was recorded. */
+  /** Remembered decisions whose use was recorded. */
   readonly #used = new WeakSet<Kept>()
 
   constructor(context: PluginContext<unknown>) {

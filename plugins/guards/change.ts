@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
 
 /**
- * Members that a webhook may change: the content. The others say what is asked for and of whom, such as `name`, `uri`, `taskId` and
- * `requestState`: rights, approvals and quotas have been checked for them.
+ * Members with content, which a webhook may change. It may not change the members that identify the tool, resource or task, such as
+ * `name`, `uri`, `taskId` and `requestState`: rights, approvals and quotas were checked for their values.
  */
 const CONTENT = {
   arguments: ['arguments', 'argument', 'inputResponses', 'action', 'content', 'role', 'model', 'stopReason', 'roots'],

@@ -198,7 +198,7 @@ class GuardedRequest implements OpenFilter {
 
   /** The content with a webhook's changes; undefined when it may not make them, or has not kept the form of the content. */
   #changed(on: Direction, place: Place, text: string, value: JsonObject): string | undefined {
-    // Arguments have been approved as they were: only those who may set rules for the server change them.
+    // Approvals were given for these arguments: only those who may set rules for the server may change them.
     const mayChange = on === 'result' || !place.key.startsWith('group') || this.#isOfServersOwner
     const merged = mayChange ? withChanges(on, parseWritten(text) as JsonObject, value) : undefined
     return merged && JSON.stringify(merged)

@@ -58,8 +58,8 @@ export class RuleSets implements Places {
   }
 
   /**
-   * Puts these rules in the place of those that are there. A mask in place of a secret keeps it, while its address stays.
-   * `ownerId`: of the server or group at this moment. `tables`: of a transaction of which this is a part.
+   * Replaces the present rules. A secret that is sent as its mask is kept as long as the address of its webhook is the same.
+   * `ownerId`: of the server or group at this moment. `tables`: tables within a transaction that this write belongs to.
    */
   async replace(target: Target, given: readonly Rule[], ownerId: string, tables = this.#tables): Promise<void> {
     const key = `${target.kind} ${target.id}`

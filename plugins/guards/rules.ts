@@ -156,7 +156,7 @@ export const rule = z
       .meta(
         fieldTexts(
           'Tags',
-          'Tags, one of which the server or the group has; any by default.',
+          'The rule applies where the server or the group has one of these tags. Default: everywhere.',
           '标签',
           '服务器或分组具有其中之一的标签；默认不限。',
         ),

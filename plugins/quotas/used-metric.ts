@@ -36,7 +36,7 @@ export class UsedMetric implements AlertMetric {
     const { plan, meter } = metered
     const used = meter.used(nowMs)
     const parts = (['perDay', 'resultTokensPerDay'] as const).filter(part => plan.quota[part])
-    // Names are read only for quotas of which something was used, which includes those that were reset since.
+    // Names are read only for quotas with some use, including those that were reset since.
     if (parts.some(part => used[part] > 0)) this.#used.add(meter)
     const about = this.#used.has(meter) ? await this.#about(plan, nowMs) : undefined
     if (!about) return []

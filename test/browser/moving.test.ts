@@ -60,7 +60,7 @@ test('the plan names shares and quotas, asks who is meant, and is imported and u
     if (PICTURES !== undefined) await other.page.screenshot({ path, fullPage: true })
     await other.close()
   }
-  await shares.getByLabel('User of this hub who stands for Gone').fill('bob')
+  await shares.getByLabel('User of this hub for Gone').fill('bob')
   await page.locator('h2', { hasText: 'Import' }).first().click()
   await page.getByRole('button', { name: 'Show the plan' }).click()
   await shares.getByText('user:bob owns it and needs no share.').waitFor()

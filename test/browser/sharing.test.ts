@@ -142,8 +142,11 @@ test('a colleague with the role change edits all of a server but its name, and s
   expect(await page.getByLabel('Name', { exact: true }).count()).toBe(0)
   // Before anything is typed that the hub would refuse.
   const note = page.getByRole('note')
-  expect(await note.textContent()).toContain('ada alone decides the name, the visibility and whose credentials it uses')
-  expect(await note.textContent()).toContain('What it runs is changed by ada alone')
+  expect(await page.locator('.cm-content').textContent()).not.toContain('"role"')
+  expect(await note.textContent()).toContain(
+    'Only ada can change the name, the visibility and whose credentials it uses',
+  )
+  expect(await note.textContent()).toContain('only ada can change what it runs')
   expect(await axe(tab)).toEqual([])
   await page.getByRole('button', { name: 'Save' }).click()
   await until(async () => (await ada.ok('GET', '/api/servers/files')).description === 'edited by a colleague', {

@@ -1,6 +1,6 @@
 /**
- * Colleagues: members of a group of which they do not know, what others do at a server, the live stream, and edits that use what its
- * owner alone holds.
+ * Colleagues: unknown members of a group, other people's deeds at a server, the live stream, and edits that use rights or secrets
+ * of the owner.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'

@@ -63,7 +63,7 @@ test('odd values choose their servers for both eras, over REST, behind $smart an
     expect(await callText(smart, 'call_tool', { tool: 'pay', arguments: { region } })).toBe(String(before + 4))
     expect(await device.text('pay', { region })).toBe(String(before + 5))
   }
-  // A number stands for its digits, null for no value.
+  // A number is read as its digits, null as no value.
   expect(await callText(legacy, 'paid', { region: 7 })).toBe(String(await paid(SEVEN)))
   expect((await failureOf(legacy.callTool({ name: 'paid', arguments: { region: null } }))).data).toMatchObject({
     ...{ code: 'selector_missing', values: ODD },

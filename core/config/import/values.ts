@@ -19,7 +19,7 @@ export type LineReader = (line: string) => ImportedEntry
 /** The way in which entries of a document are read. */
 export interface Reading {
   readonly fields: EntryFields
-  /** Default: a text in the place of an entry cannot be read. */
+  /** Reads an entry that is a text. Default: such an entry is invalid. */
   readonly line?: LineReader
 }
 

@@ -9,7 +9,7 @@ export interface FileAdditions {
   readonly settings: KnownSettings
   /** Fields of servers. */
   readonly fields: EntryFields
-  /** Names of the settings of plugins beside servers, groups and users. */
+  /** Names of the settings of plugins for servers, groups and users. */
   readonly attached: readonly string[]
 }
 

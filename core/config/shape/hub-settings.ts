@@ -50,7 +50,7 @@ const DATABASE = new Map([
   ['indexes', 'logIndexes'],
 ])
 
-/** Members of a section that stand for settings of plugins, with the keys of these. */
+/** Members of a section that set plugin settings, with the keys of these settings. */
 export function membersOf(
   section: NonNullable<HubSetting['member']>['section'],
   { ofPlugins }: KnownSettings,

@@ -4,7 +4,7 @@ import { nameKey } from '../../domain/names.ts'
 import { wordIn } from '../../domain/spelling/words.ts'
 import type { Path } from '../jsonc-edit.ts'
 import { type FileAdditions, NO_ADDITIONS } from './additions.ts'
-import { type BesideBody, besideBody, withoutBeside } from './beside.ts'
+import { type EntryExtras, extrasOf, withoutExtras } from './extras.ts'
 import { readGroupEntry } from './group.ts'
 import { readHubSettings } from './hub-settings.ts'
 import { readRecords } from './records.ts'
@@ -26,19 +26,19 @@ export interface PluginUse {
  * is a layer below the registry.
  */
 export interface FileEntries {
-  readonly users: readonly (Pick<BesideBody, 'attached'> & {
+  readonly users: readonly (Pick<EntryExtras, 'attached'> & {
     readonly name: string
     readonly passwordHash?: string
     readonly role: Role
   })[]
   /** `owner` absent: the first user. `body` as for `POST /api/servers`. */
-  readonly servers: readonly (BesideBody & {
+  readonly servers: readonly (EntryExtras & {
     readonly owner?: string
     readonly name: string
     readonly body: JsonObject
   })[]
   /** `body` as for `POST /api/groups`. */
-  readonly groups: readonly (BesideBody & { readonly owner?: string; readonly body: JsonObject })[]
+  readonly groups: readonly (EntryExtras & { readonly owner?: string; readonly body: JsonObject })[]
 }
 
 /** The content of one settings file. */
@@ -195,7 +195,7 @@ function readServer(
     warnings.push(`${where} is not an object`)
     return { ...mine, name, body: { name } }
   }
-  const shape = readServerEntry(name, withoutBeside(entry, attached), fields)
+  const shape = readServerEntry(name, withoutExtras(entry, attached), fields)
   warnings.push(...shape.warnings.map(warning => `${where}: ${warning}`))
   const theirs = owner ?? shape.owner
   if (owner !== undefined && shape.owner !== undefined && nameKey(owner) !== nameKey(shape.owner)) {
@@ -205,7 +205,7 @@ function readServer(
     ...(theirs === undefined ? {} : { owner: theirs }),
     name,
     body: { name, ...shape.body },
-    ...besideBody(entry, attached),
+    ...extrasOf(entry, attached),
   }
 }
 
@@ -227,7 +227,7 @@ function readGroups(
     if (entry === null || typeof entry !== 'object') warnings.push(`groups[${quoted(given)}] is not an object`)
     rejectDuplicate(seen, 'group', owner, name, path)
     const mine = owner === undefined ? {} : { owner }
-    found.push({ value: { ...mine, body: readGroupEntry(name, entry), ...besideBody(entry, attached) }, path })
+    found.push({ value: { ...mine, body: readGroupEntry(name, entry), ...extrasOf(entry, attached) }, path })
   }
   return found
 }
@@ -256,9 +256,9 @@ function readUsers(section: JsonValue | undefined, names: Names, warnings: strin
     rejectDuplicate(seen, 'user', undefined, name, path)
     const role = typeof fields.role === 'string' ? wordIn(['admin', 'user'], fields.role) : undefined
     const admin = fields.isAdmin === true || role === 'admin'
-    const { attached } = besideBody(entry, names)
-    const beside = attached === undefined ? {} : { attached }
-    users.push({ name, ...readPassword(name, fields, warnings), role: admin ? 'admin' : 'user', ...beside })
+    const { attached } = extrasOf(entry, names)
+    const extras = attached === undefined ? {} : { attached }
+    users.push({ name, ...readPassword(name, fields, warnings), role: admin ? 'admin' : 'user', ...extras })
   }
   return users
 }

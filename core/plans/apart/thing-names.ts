@@ -21,7 +21,7 @@ export class ThingNames {
     if (name !== undefined && name.length <= NAME_CHARACTERS) this.#owners.add(nameKey(name))
   }
 
-  /** With whom something is shared: `user:name`, of which nothing more is read, or `team:name`. */
+  /** Notes the subject of a share: `team:name`. A subject `user:name` needs no look-up and is skipped. */
   addSubject(subject: string): void {
     if (subject.startsWith('team:') && subject.length <= NAME_CHARACTERS) this.#teams.add(nameKey(subject.slice(5)))
   }

@@ -21,7 +21,7 @@ import { openSettings } from './server-secrets.ts'
 const NO_CONFIGURATION: ReadonlySet<string> = new Set([
   ...['session', 'era', 'start', 'idleTimeout', 'isolate', 'healthCheck'],
 ])
-/** Fields of which the owner alone decides. By its name a server has its addresses: another one could be that of something else. */
+/** Fields that only the owner changes. The name is one of them: it is part of addresses, and another thing may have had the new one. */
 const OF_THE_OWNER: readonly string[] = ['name', 'visibility', 'owner', 'credentials']
 
 /**

@@ -11,7 +11,7 @@ export function decisionCard(approval: Approval, done: () => void): unknown {
       <dt>${t('Caller')}</dt><dd>${caller}${client === '' ? nothing : html` <span class="q">${t('with {client}', { client })}</span>`}</dd>
       ${team === undefined ? nothing : html`<dt>${t('Decided by the team')}</dt><dd>${team}</dd>`}
       <dt>${t('Asked')}</dt><dd><pb-time .at=${createdAt}></pb-time>${count > 1 ? html` <span class="tag line">${plural(count, '{n} equal call', '{n} equal calls')}</span>` : nothing}</dd>
-      ${approval.state === 'pending' ? html`<dt>${t('Denied by itself')}</dt><dd><pb-time .at=${expiresAt}></pb-time></dd>` : nothing}
+      ${approval.state === 'pending' ? html`<dt>${t('Denied automatically')}</dt><dd><pb-time .at=${expiresAt}></pb-time></dd>` : nothing}
       ${note === undefined ? nothing : html`<dt>${t('Note')}</dt><dd>${note}</dd>`}</dl>
       ${approval.arguments === undefined ? nothing : html`<pb-json .value=${approval.arguments} label=${t('Arguments')}></pb-json>`}
       ${approval.mayDecide ? buttons(approval, done) : nothing}</div></section>`

@@ -12,7 +12,7 @@ export const approvals: Readonly<Record<string, string>> = {
   Asked: '请求时间',
   '{n} equal call': '{n} 个相同的调用',
   '{n} equal calls': '{n} 个相同的调用',
-  'Denied by itself': '自动拒绝',
+  'Denied automatically': '自动拒绝',
   'allowed by {name}': '由 {name} 允许',
   'denied by {name}': '由 {name} 拒绝',
   denied: '已拒绝',

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 
-/** A run that may be text in base 64, in either alphabet, also in lines, of which the breaks may be escaped. */
+/** A run that may be text in base 64, in either alphabet, on one line or several. Line breaks may be escaped. */
 const RUN = /[A-Za-z0-9+/_-]{24,}(?:(?:\r?\n|(?:\\r)?\\n)[ \t]{0,16}[A-Za-z0-9+/_-]+)*={0,2}/g
 const BREAK = /(?:\r?\n|(?:\\r)?\\n)[ \t]{0,16}/g
 /** Bytes at the beginning that show whether it is text. */
@@ -83,7 +83,7 @@ function charsetOf(bytes: Buffer, isCut: boolean): Read['charset'] | undefined {
   return isText && countControls(bytes) * 20 <= bytes.length ? 'utf8' : undefined
 }
 
-/** True for bytes of which at most one in twenty cannot be read as ASCII or UTF-8, and half are ASCII. */
+/** True if at least half of the bytes are ASCII and at most 5 % are neither ASCII nor UTF-8. */
 function isReadable(bytes: Uint8Array): boolean {
   let unreadable = 0
   const most = bytes.length / 20

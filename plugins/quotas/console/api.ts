@@ -13,7 +13,7 @@ export interface UsedQuota {
   readonly of: 'system' | 'user' | 'key' | 'grant' | 'group' | 'server' | 'tool'
   readonly id?: string
   readonly name?: string
-  /** For a thing of somebody else, of which `used` has the user's own calls of the day. */
+  /** Owner of a thing of somebody else; `used` then counts the reader's own calls of the day. */
   readonly owner?: string
   readonly quota: Quota
   readonly used: Readonly<Partial<Record<keyof Quota, number>>>

@@ -344,7 +344,7 @@ describe('an import', () => {
     })
   })
 
-  test('takes only so many shares, which costs its sender alone', async () => {
+  test('takes a limited number of shares, which costs its sender alone', async () => {
     const list = (count: number) => Array.from({ length: count }, (_, at) => ({ subject: `user:u${at}`, role: 'use' }))
     const document = exported('cleo', { servers: far('many'), shares: { servers: { many: list(100_000) } } })
     expect((await old.cleo.request('POST', '/api/import?dryRun=true', { document })).status).toBe(400)

@@ -31,7 +31,7 @@ export function stateOf(server: Pick<ServerRecord, 'status' | 'mine'>): {
   return { tone: 'bad', icon: 'circle-x', word: t('Offline') }
 }
 
-/** True for a server of which this reader gets nothing until it has signed in there. */
+/** True for a server that is of no use to this reader before it has signed in there. */
 export function needsSignIn(server: Pick<ServerRecord, 'id' | 'status' | 'mine'>): boolean {
   return server.mine !== undefined && wantsSignIn(server) && !isResting(server.status)
 }

@@ -7,11 +7,11 @@ type Schema = Readonly<Record<string, unknown>>
 
 /** Fields of the API's record that are not configuration. */
 const NOT_SETTINGS: ReadonlySet<string> = new Set([
-  ...['id', 'ref', 'owner', 'origin', 'revision', 'createdAt', 'updatedAt'],
+  ...['id', 'ref', 'owner', 'role', 'mine', 'origin', 'revision', 'createdAt', 'updatedAt'],
   ...['status', 'review', 'problem', 'tools', 'toolsDefault', 'prompts', 'resources', 'visibility'],
 ])
 
-/** Fields of the configuration of which the owner alone decides. */
+/** Fields of the configuration that only the owner changes. */
 const OF_THE_OWNER: ReadonlySet<string> = new Set(['name', 'credentials'])
 
 /** The configuration of a server without what other tabs change, and without what the reader may not change. */

@@ -102,10 +102,10 @@ export class PbServerSettings extends PbElement {
   #ofOwner(): unknown {
     const { owner, transport } = this.server
     if (hasRole(this.server, 'owner')) return nothing
-    return html`<div class="callout" role="note">${icon('user-round')}<div class="grow stack t"><p>${t('{owner} alone decides the name, the visibility and whose credentials it uses, and adds headers that are passed on and variables in other places.', { owner })}</p><p>${
+    return html`<div class="callout" role="note">${icon('user-round')}<div class="grow stack t"><p>${t('Only {owner} can change the name, the visibility and whose credentials it uses, pass on more headers, or use variables in more places.', { owner })}</p><p>${
       transport === 'stdio'
         ? t(
-            'What it runs is changed by {owner} alone, where {owner} has more rights than you: command, arguments, variables, folder and sandbox.',
+            'If {owner} has more rights than you, only {owner} can change what it runs: command, arguments, variables, folder and sandbox.',
             { owner },
           )
         : t(

@@ -73,8 +73,8 @@ function row(item: PlannedItem, { answers, choices }: Entered, actions: PlanActi
 /** A subject is mapped by its name here; anything else is a value. */
 function asked(name: string): string {
   const [, kind, named = ''] = /^(user|team):(.+)$/s.exec(name) ?? []
-  if (kind === 'user') return t('User of this hub who stands for {name}', { name: named })
-  return kind === 'team' ? t('Team of this hub that stands for {name}', { name: named }) : name
+  if (kind === 'user') return t('User of this hub for {name}', { name: named })
+  return kind === 'team' ? t('Team of this hub for {name}', { name: named }) : name
 }
 
 function choice(name: string, { pointer }: PlannedItem, chosen: Choice | undefined, actions: PlanActions): unknown {

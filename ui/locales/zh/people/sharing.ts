@@ -72,9 +72,9 @@ export const sharing: Readonly<Record<string, string>> = {
     '您的调用使用您自己在那里的账号。在您登录之前，它不会为您列出工具。',
   'Works for you': '您可以使用',
   'Sign-in needed': '需要登录',
-  '{owner} alone decides the name, the visibility and whose credentials it uses, and adds headers that are passed on and variables in other places.':
+  'Only {owner} can change the name, the visibility and whose credentials it uses, pass on more headers, or use variables in more places.':
     '名称、可见性以及使用谁的凭据只能由 {owner} 决定；新增透传的请求头和在其他位置使用变量也只能由 {owner} 进行。',
-  'What it runs is changed by {owner} alone, where {owner} has more rights than you: command, arguments, variables, folder and sandbox.':
+  'If {owner} has more rights than you, only {owner} can change what it runs: command, arguments, variables, folder and sandbox.':
     '如果 {owner} 的权限高于您，则其运行内容只能由 {owner} 更改：命令、参数、变量、目录和沙箱。',
   'For another address, enter its secrets again. Where headers are passed on, {owner} alone changes the address.':
     '更改地址时，请重新输入其密钥。若透传请求头，则只能由 {owner} 更改地址。',

@@ -5,15 +5,15 @@ import { nextTurn } from '../../domain/next-turn.ts'
 import type { AttachedKind, AttachedThing } from '../../features/attached.ts'
 import type { SharedKind } from '../../registry/api.ts'
 import type { ExportRegistry, Keep } from '../export-form.ts'
-import { SECTIONS } from './read-beside.ts'
+import { SECTIONS } from './read-extras.ts'
 
 type Thing = AttachedThing & { readonly name: string }
 
 /**
- * Data that belongs to the things of an export: shares, and settings of plugins beside them. An administrator's has the teams too, and the
- * settings beside users.
+ * Data that belongs to the things of an export: shares, and settings of plugins for them. An administrator's has the teams too, and the
+ * settings of users.
  */
-export async function exportedBeside(registry: ExportRegistry, actor: UserActor, keep: Keep): Promise<JsonObject> {
+export async function exportedExtras(registry: ExportRegistry, actor: UserActor, keep: Keep): Promise<JsonObject> {
   const { userId: ownerId } = actor
   const own = async (kind: SharedKind): Promise<readonly Thing[]> => {
     const list = await registry[`${kind}s`].list(actor, { scope: 'mine' })

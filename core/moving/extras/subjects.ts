@@ -12,7 +12,7 @@ export class Subjects {
   }
 
   /**
-   * The subject here, `user:name` or `team:name`, that one of the document stands for: the one of the user's answer, else of the new
+   * The local subject, `user:name` or `team:name`, for a subject of the document: the one of the user's answer, else of the new
    * name that the user chose, else the one of exactly the same name. Undefined: it is asked for, and `warnings` say so. Null: the
    * user left it out.
    */
@@ -54,5 +54,5 @@ function unknown(kind: string, text: string, similar: string | undefined): strin
   if (kind !== 'user' && kind !== 'team') return `${quoteName(text)} is neither user:name nor team:name: it is left out`
   const there = similar === undefined ? '' : ` (there is ${quoteName(similar)}, which is written otherwise)`
   const make = kind === 'user' ? 'have the account made' : 'have the team made'
-  return `There is no ${quoteName(text)} here${there}: ${make}, or answer the name of the ${kind} that it stands for`
+  return `There is no ${quoteName(text)} here${there}: ${make}, or answer the name of the ${kind} to use in its place`
 }

@@ -1,4 +1,4 @@
-import type { BesideBody } from '../../config/shape/beside.ts'
+import type { EntryExtras } from '../../config/shape/extras.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { pointerToken } from '../../domain/json/json-pointer.ts'
 import { SHARE_ROLES } from '../../domain/ownership.ts'
@@ -18,8 +18,8 @@ interface Parts {
   filled(value: JsonValue, missing: MissingValue[]): JsonValue
 }
 
-/** Teams, shares, and settings of plugins beside things, of an export. */
-export function besideItems(document: JsonObject, parts: Parts): ImportItem[] {
+/** Teams, shares, and settings of plugins for things, of an export. */
+export function extraItems(document: JsonObject, parts: Parts): ImportItem[] {
   const { formerOwner } = parts
   const from = formerOwner === '' ? {} : { formerOwner }
   const found: ImportItem[] = entriesOf(document.teams).flatMap(([name, team]) => teamItem(name, team))
@@ -82,9 +82,9 @@ function attachedItem({
   return { kind: 'attached', pointer, ...given, place: inner => inner.replace(/^#/, () => pointer) }
 }
 
-/** Shares and settings of plugins beside one entry of a hub's settings file. */
-export function besideEntry(
-  { shares, attached = {} }: BesideBody,
+/** Shares and settings of plugins for one entry of a hub's settings file. */
+export function extrasOfEntry(
+  { shares, attached = {} }: EntryExtras,
   {
     of,
     name,

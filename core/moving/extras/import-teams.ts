@@ -28,7 +28,7 @@ export async function importTeam(
   return { verdict: 'new', ...shown }
 }
 
-/** Names of the users here that the members stand for; `scope.missing` gets those that nobody here is. */
+/** Names of the local users that the members of a document correspond to; `scope.missing` gets the members without one. */
 async function membersHere(
   scope: ImportScope,
   { members }: Of<'team'>,

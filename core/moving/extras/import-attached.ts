@@ -11,7 +11,7 @@ import type { RollbackParts } from './rollback-parts.ts'
 import type { Subjects } from './subjects.ts'
 
 /**
- * Saves the settings of a plugin beside a thing, within the final transaction. Throws `validation_failed`, and what the plugin throws
+ * Saves the settings of a plugin for a thing, within the final transaction. Throws `validation_failed`, and what the plugin throws
  * for an actor who may not set them.
  */
 export async function importAttached(

@@ -1,15 +1,15 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 
 /** Members of an entry that are no part of the body of its server, group or user. */
-export interface BesideBody {
+export interface EntryExtras {
   /** As for `PUT /api/servers/{ref}/shares`. */
   readonly shares?: JsonValue
   /** Settings of plugins, by name. */
   readonly attached?: JsonObject
 }
 
-/** The members of an entry that stand beside its body; `attached`: names of the settings of plugins. */
-export function besideBody(entry: JsonValue, attached: readonly string[]): BesideBody {
+/** The shares and plugin settings in an entry, which are not part of its body. `attached`: names of the plugin settings. */
+export function extrasOf(entry: JsonValue, attached: readonly string[]): EntryExtras {
   if (!isJsonObject(entry)) return {}
   const found = attached.filter(name => entry[name] !== undefined).map(name => [name, entry[name] ?? null])
   return {
@@ -19,7 +19,7 @@ export function besideBody(entry: JsonValue, attached: readonly string[]): Besid
 }
 
 /** The entry without the settings of plugins, which its body does not have. */
-export function withoutBeside(entry: JsonObject, attached: readonly string[]): JsonObject {
+export function withoutExtras(entry: JsonObject, attached: readonly string[]): JsonObject {
   const isInside = ([name]: readonly [string, JsonValue]) => !attached.includes(name)
   return attached.some(name => entry[name] !== undefined)
     ? Object.fromEntries(Object.entries(entry).filter(isInside))

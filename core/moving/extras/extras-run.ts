@@ -8,13 +8,13 @@ import { importShares } from './import-shares.ts'
 import { importTeam } from './import-teams.ts'
 import { Subjects } from './subjects.ts'
 
-type Beside = Of<'shares' | 'attached'>
+type Extra = Of<'shares' | 'attached'>
 
 /** Verdicts after which a thing here is the one of the document. */
 const TAKEN: ReadonlySet<ImportVerdict> = new Set(['new', 'same', 'replaced'])
 
-/** Makes teams, shares, and settings of plugins beside what the same document has brought. */
-export class BesideRun {
+/** Makes teams, shares, and settings of plugins for things that the same document has brought. */
+export class ExtrasRun {
   readonly #scope: ImportScope
   readonly #subjects: Subjects
   /** Name and owner here of what the document brought, by its names there. */
@@ -38,7 +38,7 @@ export class BesideRun {
   }
 
   /** Throws what the registry and the plugin throw. */
-  async make(item: Beside, owner: UserRecord, warnings: string[]): Promise<ImportResult> {
+  async make(item: Extra, owner: UserRecord, warnings: string[]): Promise<ImportResult> {
     const foreign = this.#foreign(item)
     if (foreign !== undefined) {
       warnings.push(`It comes from ${quoteName(foreign)}: read it, and choose "accept" to take it`)
@@ -54,7 +54,7 @@ export class BesideRun {
   }
 
   /** Name of the other person who wrote the document, unless this user accepts what it says, or imports a whole hub. */
-  #foreign({ owner, formerOwner, pointer }: Beside): string | undefined {
+  #foreign({ owner, formerOwner, pointer }: Extra): string | undefined {
     const { actor, options, isAdmin } = this.#scope
     if (options.choices[pointer] === 'accept' || (isAdmin && owner !== undefined)) return undefined
     const named = owner ?? formerOwner
@@ -62,7 +62,7 @@ export class BesideRun {
   }
 
   async #thing(
-    item: Beside,
+    item: Extra,
     owner: UserRecord,
     warnings: string[],
   ): Promise<(AttachedThing & { readonly name: string; readonly owner: UserRecord }) | undefined> {
@@ -82,7 +82,7 @@ export class BesideRun {
   }
 
   /** The user that the document brought, else the one here of exactly this name. */
-  async #user(item: Beside, warnings: string[]) {
+  async #user(item: Extra, warnings: string[]) {
     const { actor, parts, mayMakeAccounts } = this.#scope
     if (!mayMakeAccounts) {
       warnings.push('Only administrators import it, with a sign-in')
@@ -98,7 +98,7 @@ export class BesideRun {
   }
 
   /** Keys are not in exports: the one of the same label here is meant, if there is only one. */
-  async #key(item: Beside, owner: UserRecord, warnings: string[]) {
+  async #key(item: Extra, owner: UserRecord, warnings: string[]) {
     const { actor, parts } = this.#scope
     const own = owner.id === actor.userId ? await parts.registry.keys.list(actor) : []
     const [key, ...others] = own.filter(({ label }) => label === item.name)
