@@ -61,4 +61,6 @@ export interface AttachedSettings {
 export interface AttachedHub {
   /** Throws `settings_read_only` for settings that an entry of the settings file states: they are changed there. */
   refuseStated(thing: Pick<AttachedThing, 'kind' | 'id'>): void
+  /** True for the settings that `refuseStated` refuses. */
+  isStated(thing: Pick<AttachedThing, 'kind' | 'id'>): boolean
 }

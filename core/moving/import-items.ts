@@ -17,85 +17,78 @@ interface Placed {
   readonly warnings?: readonly string[]
 }
 
-/** One thing that a document brings. `owner`: a user of the other hub; absent: nobody is named. */
+interface Owned {
+  readonly name: string
+  /** A user of the other hub; absent: nobody is named. */
+  readonly owner?: string
+}
+
+interface FormerlyOwned extends Owned {
+  /** The former owner, where that does not decide who becomes the owner. */
+  readonly formerOwner?: string
+}
+
+/** The document may lack values of it. */
+interface Filled {
+  readonly missing?: readonly MissingValue[]
+  /** Converts pointers, where the document calls fields of the body by other names. */
+  readonly place?: (pointer: string) => string
+}
+
+/** One thing that a document brings. */
 export type ImportItem = Placed &
   (
     | { readonly kind: 'user'; readonly name: string; readonly role: Role; readonly passwordHash?: string }
-    | {
-        readonly kind: 'server'
-        readonly name: string
-        readonly owner?: string
-        /** The former owner, where that does not decide who becomes the owner. */
-        readonly formerOwner?: string
-        /** Flat, as for `POST /api/servers`, without `owner`. */
-        readonly body: JsonObject
-        readonly missing?: readonly MissingValue[]
-        /** Converts pointers, where the document calls fields of the body by other names. */
-        readonly place?: (pointer: string) => string
-        /** The form of references to an environment: `${NAME}` (default), `$NAME` too, or none. */
-        readonly references?: 'braced' | 'plain' | 'none'
-        /** The template that it follows. */
-        readonly template?: JsonObject
-        /** The entry cannot be read. */
-        readonly problem?: string
-      }
-    | {
+    | (FormerlyOwned &
+        Filled & {
+          readonly kind: 'server'
+          /** Flat, as for `POST /api/servers`, without `owner`. */
+          readonly body: JsonObject
+          /** The form of references to an environment: `${NAME}` (default), `$NAME` too, or none. */
+          readonly references?: 'braced' | 'plain' | 'none'
+          /** The template that it follows. */
+          readonly template?: JsonObject
+          /** The entry cannot be read. */
+          readonly problem?: string
+        })
+    | (Owned & {
         readonly kind: 'group'
-        readonly name: string
-        readonly owner?: string
         readonly body: JsonObject
         readonly formerPaths: readonly string[]
         /** Separator between server name and tool name in the other hub; absent: it had no such names. */
         readonly formerSeparator?: string
-      }
-    | {
-        readonly kind: 'key'
-        readonly name: string
-        readonly owner?: string
-        readonly secret: string
-        readonly scopes: readonly JsonValue[]
-      }
-    | {
-        readonly kind: 'record'
-        /** Name of its kind of record. */
-        readonly record: string
-        readonly name: string
-        readonly owner?: string
-        readonly formerOwner?: string
-        /** As for the POST of its kind, without `owner`. */
-        readonly body: JsonObject
-        readonly missing?: readonly MissingValue[]
-        readonly place?: (pointer: string) => string
-      }
+      })
+    | (Owned & { readonly kind: 'key'; readonly secret: string; readonly scopes: readonly JsonValue[] })
+    | (FormerlyOwned &
+        Filled & {
+          readonly kind: 'record'
+          /** Name of its kind of record. */
+          readonly record: string
+          /** As for the POST of its kind, without `owner`. */
+          readonly body: JsonObject
+        })
     | {
         readonly kind: 'team'
         readonly name: string
         readonly members: readonly string[]
         readonly source?: TeamSource
       }
-    | {
+    | (FormerlyOwned & {
         readonly kind: 'shares'
         /** The thing, as the document names it: one of its items. */
         readonly of: SharedKind
-        readonly name: string
-        readonly owner?: string
-        readonly formerOwner?: string
         readonly shares: readonly NewShare[]
-      }
-    | {
-        readonly kind: 'attached'
-        /** Name of the settings, such as `quota`. */
-        readonly attached: string
-        readonly of: AttachedKind
-        readonly name: string
-        readonly owner?: string
-        readonly formerOwner?: string
-        readonly value: JsonValue
-        readonly missing?: readonly MissingValue[]
-        readonly place?: (pointer: string) => string
-      }
-    | { readonly kind: 'setting'; readonly name: string; readonly owner?: string; readonly value: string }
-    | { readonly kind: 'secret'; readonly name: string; readonly owner?: string; readonly value: string }
+      })
+    | (FormerlyOwned &
+        Filled & {
+          readonly kind: 'attached'
+          /** Name of the settings, such as `quota`. */
+          readonly attached: string
+          readonly of: AttachedKind
+          readonly value: JsonValue
+        })
+    | (Owned & { readonly kind: 'setting'; readonly value: string })
+    | (Owned & { readonly kind: 'secret'; readonly value: string })
   )
 
 /** Kind of an item in answers and in what an import keeps; of a record that of the record, of settings their name. */

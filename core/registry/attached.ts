@@ -39,7 +39,10 @@ export class OpenAttached {
   add(plugin: string, name: string, settings: AttachedSettings, tables: AttachedTables): void {
     if (this.#declared.get(name)?.plugin !== plugin)
       throw new Error(`attachedSettings "${name}": the plugin’s definition has no such "attachedSettings"`)
-    settings.opened?.({ refuseStated: place => this.refuseStated(name, place) })
+    settings.opened?.({
+      refuseStated: place => this.refuseStated(name, place),
+      isStated: place => this.isStated(name, place),
+    })
     this.#running.set(name, { settings, tables })
     for (const listener of this.#listeners) listener()
   }

@@ -1,9 +1,9 @@
 import type { PluginTables } from 'patchbay/contract'
-import type { GatedCall } from 'patchbay/features'
+import type { AttachedThing, GatedCall } from 'patchbay/features'
 import { nameKey } from 'patchbay/plugin-kit'
 import type { Policy } from './rule-schema.ts'
 import { type Ask, isTeam, verdictOf, type Way, withTeams } from './rules.ts'
-import type { ApprovalTables, PolicyRow } from './tables.ts'
+import type { ApprovalTables } from './tables.ts'
 
 /** A decision that is wanted, and who has to give it. */
 export interface WantedAsk extends Ask {
@@ -42,7 +42,9 @@ export class Policies {
   }
 
   /** `tables`: tables within a transaction that this write belongs to. */
-  async set(row: Omit<PolicyRow, 'policy'>, policy: Policy, tables = this.#tables): Promise<void> {
+  async set({ kind, id }: Pick<AttachedThing, 'kind' | 'id'>, policy: Policy, tables = this.#tables): Promise<void> {
+    const place = kind === 'server' ? { server_id: id, group_id: null } : { server_id: null, group_id: id }
+    const row = { id: `${kind}:${id}`, ...place }
     const isEmpty = policy.rules.length === 0
     await tables.write(async (db, after) => {
       await db.deleteFrom('policy').where('id', '=', row.id).execute()

@@ -1,5 +1,5 @@
-import { type FieldError, HubError, type PluginContext, type UserActor } from 'patchbay/contract'
-import { quoteName, validationError } from 'patchbay/plugin-kit'
+import type { FieldError, PluginContext, UserActor } from 'patchbay/contract'
+import { quoteName, requireSignIn, type StatedSettings, validationError } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 import type { Policies } from './policies.ts'
 import { type Policy, policySchema } from './rule-schema.ts'
@@ -19,7 +19,7 @@ const NONE: Policy = { rules: [] }
 export function addPolicyRoutes(
   context: PluginContext<unknown>,
   policies: Policies,
-  portable: { refuseStated(kind: 'server' | 'group', id: string): void },
+  portable: Pick<StatedSettings, 'refuseStated'>,
 ): void {
   const { routes, servers, groups } = context
 
@@ -47,23 +47,15 @@ export function addPolicyRoutes(
       audit: thing,
       async handle({ actor, params, body }) {
         const { id } = await owned(actor, kind, params.ref)
-        requireSignIn(actor)
-        portable.refuseStated(thing, id)
+        // An agent has the keys of its user, and would allow its own calls.
+        requireSignIn(actor, 'Rules')
+        portable.refuseStated({ kind: thing, id })
         await refuseUnknownTeams(context, body, policies.get(`${thing}:${id}`))
-        const place = thing === 'server' ? { server_id: id, group_id: null } : { server_id: null, group_id: id }
-        await policies.set({ id: `${thing}:${id}`, ...place }, body)
+        await policies.set({ kind: thing, id }, body)
         return { body }
       },
     })
   }
-}
-
-/** Throws `insufficient_scope`: an agent has the keys of its user, and would allow its own calls. */
-export function requireSignIn({ credential }: UserActor): void {
-  if (credential.kind === 'session') return
-  throw new HubError('insufficient_scope', 'Rules are set with a sign-in, and not with an access key', {
-    hint: 'Sign in to do this.',
-  })
 }
 
 /**

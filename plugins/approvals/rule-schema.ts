@@ -1,4 +1,4 @@
-import { fieldTexts } from 'patchbay/plugin-kit'
+import { fieldTexts, tagsField } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 
 const MOST_RULES = 50
@@ -65,10 +65,7 @@ const when = z.strictObject({
         '服务器中的工具名；`*` 代表任意文本。',
       ),
     ),
-  tags: z
-    .array(z.string().min(1).max(32))
-    .min(1)
-    .max(20)
+  tags: tagsField
     .optional()
     .meta(
       fieldTexts(

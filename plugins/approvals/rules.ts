@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
 import type { GatedCall } from 'patchbay/features'
-import { canonical, nameKey, valueAt } from 'patchbay/plugin-kit'
-import { matches } from './glob.ts'
+import { canonical, fitsGlob, hasAnyTag, nameKey, valueAt } from 'patchbay/plugin-kit'
 import type { Policy, Rule } from './rule-schema.ts'
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000 } as const
@@ -83,18 +82,12 @@ function relies({ readOnly, destructive, idempotent, openWorld }: When): boolean
 /** `strict`: a value that can be read in several ways does not fit; otherwise, it does. */
 function fits(wanted: When, { tool, tags, arguments: given, actor, client }: GatedCall, strict: boolean): boolean {
   const { tools, callers, clients, arguments: conditions = {} } = wanted
-  if (tools && !tools.some(one => matches(one, tool.name))) return false
-  if (wanted.tags && !hasTag(wanted.tags, [...tags.group, ...tags.server])) return false
-  if (callers && !callers.some(one => matches(one, actor.name))) return false
-  if (clients && !clients.some(one => matches(one, client.name ?? ''))) return false
+  if (tools && !tools.some(one => fitsGlob(one, tool.name))) return false
+  if (wanted.tags && !hasAnyTag([...tags.group, ...tags.server], wanted.tags)) return false
+  if (callers && !callers.some(one => fitsGlob(one, actor.name))) return false
+  if (clients && !clients.some(one => fitsGlob(one, client.name ?? ''))) return false
   if (relies(wanted) && !fitsAnnotations(wanted, tool.annotations)) return false
   return Object.entries(conditions).every(([pointer, one]) => holds(one, valueAt(given, pointer), strict))
-}
-
-/** Letter case does not count in tags. */
-function hasTag(wanted: readonly string[], present: readonly string[]): boolean {
-  const known = new Set(present.map(nameKey))
-  return wanted.some(tag => known.has(nameKey(tag)))
 }
 
 /** Annotations that are missing have the defaults of MCP. */

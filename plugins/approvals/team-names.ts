@@ -68,7 +68,7 @@ export class TeamNames {
     }
     await this.#policies.renameTeam(before, team.name, id => {
       const [kind, thing = ''] = id.split(':')
-      return this.#portable.isStated(kind === 'group' ? 'group' : 'server', thing)
+      return this.#portable.isStated({ kind: kind === 'group' ? 'group' : 'server', id: thing })
     })
   }
 

@@ -1,5 +1,6 @@
 import { HubError, type JsonObject, type PluginContext } from 'patchbay/contract'
 import type { ContentFilter, FilteredRequest, FilteredText, OpenFilter, ReceivedKind } from 'patchbay/features'
+import { fitsGlob, hasAnyTag } from 'patchbay/plugin-kit'
 import { withChanges } from './change.ts'
 import { type Checked, check } from './check/check.ts'
 import { type CheckedRule, type Compiled, compile } from './check/compile.ts'
@@ -8,7 +9,7 @@ import { CheckQueue, type CheckThread } from './check/queue.ts'
 import { inspect } from './check/spots.ts'
 import { ERRORS } from './errors.ts'
 import type { Findings } from './findings.ts'
-import { checkedRule, fits, isTagged, type Rule } from './rules.ts'
+import { checkedRule, type Rule } from './rules.ts'
 import type { Place } from './types.ts'
 import { type WebhookAnswer, Webhooks } from './webhook.ts'
 
@@ -63,8 +64,10 @@ export class Guards implements ContentFilter {
     const present = [...(group?.tags ?? []), ...(server.tags ?? [])]
     const applied = places
       .flatMap(place => this.#rulesOf(place))
-      .filter(({ rule: { tools } }) => tools === undefined || tool === undefined || fits(tool, tools))
-      .filter(({ rule: { tags } }) => isTagged(tags, present))
+      .filter(
+        ({ rule: { tools } }) => tools === undefined || tool === undefined || tools.some(one => fitsGlob(one, tool)),
+      )
+      .filter(({ rule: { tags } }) => tags === undefined || hasAnyTag(present, tags))
     return applied.length === 0 ? undefined : new GuardedRequest(this.parts, request, applied)
   }
 
@@ -75,7 +78,7 @@ export class Guards implements ContentFilter {
     const rules = places
       .flatMap(place => this.#rulesOf(place))
       .filter(({ rule, compiled }) => compiled && rule.on !== 'arguments' && rule.then !== 'observe')
-      .filter(({ rule: { tags } }) => isTagged(tags, server.tags ?? []))
+      .filter(({ rule: { tags } }) => tags === undefined || hasAnyTag(server.tags ?? [], tags))
     if (rules.length === 0) return text
     if (!isShort(text.length, rules)) return UNCHECKED
     const masking = rules.flatMap(({ compiled }) => (compiled ? [{ ...compiled, then: 'mask' as const }] : []))

@@ -1,5 +1,5 @@
-import type { AttachedHub, AttachedSettings, AttachedThing } from 'patchbay/features'
-import { checked } from 'patchbay/plugin-kit'
+import type { AttachedSettings, AttachedThing } from 'patchbay/features'
+import { checked, StatedSettings } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 import { type RuleSets, requireShort, type Target, withoutSecret, withSecrets } from './rule-sets.ts'
 import { type Rule, rules } from './rules.ts'
@@ -10,21 +10,12 @@ const saved = z.strictObject({ rules })
 type Tables = Parameters<AttachedSettings['save']>[0]
 
 /** Rules of servers and groups, for the settings file, exports and imports. */
-export class PortableRules implements AttachedSettings {
+export class PortableRules extends StatedSettings implements AttachedSettings {
   readonly #sets: RuleSets
-  #hub: AttachedHub | undefined
 
   constructor(sets: RuleSets) {
+    super()
     this.#sets = sets
-  }
-
-  opened(hub: AttachedHub): void {
-    this.#hub = hub
-  }
-
-  /** Throws `settings_read_only` for rules that the settings file states. */
-  refuseStated(target: Target): void {
-    this.#hub?.refuseStated(target)
   }
 
   open(thing: AttachedThing, keep: (secret: string, pointer: string) => string) {

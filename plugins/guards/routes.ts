@@ -1,5 +1,5 @@
 import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
-import { formatRef, refParams, timestamp } from 'patchbay/plugin-kit'
+import { formatRef, refParams, type StatedSettings, timestamp } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 import { ERRORS } from './errors.ts'
 import type { Findings } from './findings.ts'
@@ -55,7 +55,7 @@ export interface GuardRoutesDeps {
   readonly context: Pick<PluginContext<unknown>, 'routes' | 'servers' | 'groups' | 'audit' | 'registry'>
   readonly sets: RuleSets
   readonly findings: Findings
-  readonly portable: { refuseStated(target: Target): void }
+  readonly portable: Pick<StatedSettings, 'refuseStated'>
 }
 
 /** Adds the routes of the rules of servers, of groups, and of the hub. */

@@ -1,4 +1,4 @@
-import { fieldTexts, nameKey } from 'patchbay/plugin-kit'
+import { fieldTexts, tagsField } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 import type { CheckedRule } from './check/compile.ts'
 import { asciiHost } from './find/domains.ts'
@@ -151,10 +151,7 @@ export const rule = z
       .max(50)
       .optional()
       .meta(fieldTexts('Tools', 'Names of tools, with `*`; all by default.', '工具', '工具名，可含 `*`；默认全部。')),
-    tags: z
-      .array(z.string().min(1).max(32))
-      .min(1)
-      .max(20)
+    tags: tagsField
       .optional()
       .meta(
         fieldTexts(
@@ -189,27 +186,4 @@ export function checkedRule(place: string, { id, match: given, then: action }: R
   const { pattern: patterns, ...rest } = given
   const list = patterns === undefined ? {} : { pattern: typeof patterns === 'string' ? [patterns] : patterns }
   return { place, id, match: { ...rest, ...list }, then: action }
-}
-
-/** True when a server or group has one of the tags that a rule names, or when it names none. */
-export function isTagged(wanted: Rule['tags'], present: readonly string[]): boolean {
-  if (wanted === undefined) return true
-  const keys = new Set(present.map(nameKey))
-  return wanted.some(tag => keys.has(nameKey(tag)))
-}
-
-/** True when a name fits one of the globs; `*` stands for any characters. */
-export function fits(name: string, globs: readonly string[]): boolean {
-  return globs.some(glob => {
-    const parts = glob.split('*')
-    const last = parts.length - 1
-    if (last === 0) return name === glob
-    let at = 0
-    return parts.every((part, index) => {
-      if (index === last) return name.length - part.length >= at && name.endsWith(part)
-      const found = index === 0 ? (name.startsWith(part) ? 0 : -1) : name.indexOf(part, at)
-      at = found + part.length
-      return found >= 0
-    })
-  })
 }

@@ -1,6 +1,6 @@
-import { HubError, type JsonObject, type PluginContext, type UserActor } from 'patchbay/contract'
-import type { AttachedHub, AttachedKind, AttachedSettings, AttachedThing } from 'patchbay/features'
-import { checked, wrong } from 'patchbay/plugin-kit'
+import type { JsonObject, PluginContext, UserActor } from 'patchbay/contract'
+import type { AttachedKind, AttachedSettings, AttachedThing } from 'patchbay/features'
+import { checked, requireSignIn, StatedSettings, wrong } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 import type { LIMITS } from './errors.ts'
 import { dayOf } from './meter.ts'
@@ -16,25 +16,16 @@ type SavedQuota = z.infer<typeof serverQuota>
 type Tables = Parameters<AttachedSettings['save']>[0]
 
 /** Quotas of servers with their tools, groups, users and keys, for the settings file, exports and imports. */
-export class PortableQuotas implements AttachedSettings {
+export class PortableQuotas extends StatedSettings implements AttachedSettings {
   readonly #context: Pick<PluginContext<unknown>, 'limits' | 'error'>
   readonly #plans: Plans
   readonly #usage: Usage
-  #hub: AttachedHub | undefined
 
   constructor(context: Pick<PluginContext<unknown>, 'limits' | 'error'>, plans: Plans, usage: Usage) {
+    super()
     this.#context = context
     this.#plans = plans
     this.#usage = usage
-  }
-
-  opened(hub: AttachedHub): void {
-    this.#hub = hub
-  }
-
-  /** Throws `settings_read_only` for a quota that the settings file states. */
-  refuseStated(kind: AttachedKind, id: string): void {
-    this.#hub?.refuseStated({ kind, id })
   }
 
   open({ kind, id }: AttachedThing): JsonObject | undefined {
@@ -58,7 +49,8 @@ export class PortableQuotas implements AttachedSettings {
   }
 
   permit(actor: UserActor): void {
-    requireSignIn(actor)
+    // A key that could change quotas would be held by none.
+    requireSignIn(actor, 'Quotas')
   }
 
   async save(tables: Tables, thing: AttachedThing, value: unknown): Promise<void> {
@@ -108,12 +100,4 @@ function inOrder(quota: Quota): Record<string, number> {
 
 function mapped(all: Readonly<Record<string, Quota>>, form: (one: Quota) => JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(all).map(([name, one]) => [name, form(one)]))
-}
-
-/** Throws `insufficient_scope`: a key that could change quotas would be held by none. */
-export function requireSignIn({ credential }: UserActor): void {
-  if (credential.kind === 'session') return
-  throw new HubError('insufficient_scope', 'Quotas are set with a sign-in, and not with an access key', {
-    hint: 'Sign in to do this.',
-  })
 }

@@ -1,10 +1,10 @@
 import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
 import type {} from 'patchbay/features'
+import { requireSignIn, type StatedSettings } from 'patchbay/plugin-kit'
 import { z } from 'zod'
 import type { LIMITS } from './errors.ts'
 import { dayOf } from './meter.ts'
 import type { Metered, Plans } from './plans.ts'
-import { type PortableQuotas, requireSignIn } from './portable.ts'
 import { grantSubject, isEmpty, keySubject, type Quota, quotaSchema, toolSubject } from './quota.ts'
 import type { PlanRow } from './tables.ts'
 import type { Usage, UsageOf } from './usage.ts'
@@ -38,7 +38,7 @@ export function addQuotaRoutes(
   context: PluginContext<unknown>,
   plans: Plans,
   usage: Usage,
-  portable: Pick<PortableQuotas, 'refuseStated'>,
+  portable: Pick<StatedSettings, 'refuseStated'>,
 ): void {
   const { routes, servers, groups, people } = context
   const limits = context.limits as typeof LIMITS
@@ -100,8 +100,8 @@ export function addQuotaRoutes(
     audit: 'server',
     async handle({ actor, params, body: { quota, tools } }) {
       const { id: serverId } = await ownServer(actor, params.ref)
-      requireSignIn(actor)
-      portable.refuseStated('server', serverId)
+      requireSignIn(actor, 'Quotas')
+      portable.refuseStated({ kind: 'server', id: serverId })
       const { toolQuotasPerServer: most } = limits
       const count = Object.keys(tools ?? {}).length
       if (count > most) throw context.error('quota_plans', `${count} tools have a quota, at most ${most} may`)
@@ -132,8 +132,8 @@ export function addQuotaRoutes(
     audit: 'group',
     async handle({ actor, params, body: { quota } }) {
       const { id: groupId } = await ownGroup(actor, params.ref)
-      requireSignIn(actor)
-      portable.refuseStated('group', groupId)
+      requireSignIn(actor, 'Quotas')
+      portable.refuseStated({ kind: 'group', id: groupId })
       return set({ id: `group:${groupId}`, kind: 'group', user_id: null, server_id: null, group_id: groupId }, quota)
     },
   })
@@ -161,7 +161,7 @@ export function addQuotaRoutes(
     audit: 'key',
     async handle({ actor, params, body: { quota } }) {
       await ownKey(actor, params.id)
-      requireSignIn(actor)
+      requireSignIn(actor, 'Quotas')
       const { userId } = actor
       const row = { id: keySubject(params.id), kind: 'key', user_id: userId, server_id: null, group_id: null } as const
       await requireRoom(row, row.id)
@@ -192,7 +192,7 @@ export function addQuotaRoutes(
     },
     audit: 'grant',
     async handle({ actor, params, body: { quota } }) {
-      requireSignIn(actor)
+      requireSignIn(actor, 'Quotas')
       const subject = grantSubject(actor.userId, params.id)
       const row = { id: subject, kind: 'grant', user_id: actor.userId, server_id: null, group_id: null } as const
       await requireRoom(row, subject)
@@ -219,8 +219,8 @@ export function addQuotaRoutes(
     audit: 'user',
     async handle({ actor, params, body: { quota } }) {
       const { id: userId } = await people.byName(actor, params.name)
-      requireSignIn(actor)
-      portable.refuseStated('user', userId)
+      requireSignIn(actor, 'Quotas')
+      portable.refuseStated({ kind: 'user', id: userId })
       const row = { id: `user:${userId}`, kind: 'user', user_id: userId, server_id: null, group_id: null } as const
       await set(row, quota, { userId })
       return { body: shown(plans.ofUser(userId)) }

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { HubError } from '../../contract/errors.ts'
-import type { JsonObject, JsonValue } from '../../contract/json.ts'
+import type { JsonObject } from '../../contract/json.ts'
 import { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
 import { serverRequestKind } from '../../domain/mcp-methods.ts'
+import { type InputRequest, readInputRequests } from '../../domain/tools/input-requests.ts'
 import type { RpcError } from '../api.ts'
 import type { CallHome, PendingCall } from '../connection/call.ts'
 
@@ -11,12 +11,6 @@ const MOST_ROUNDS = 8
 const ROUND_MS = 10 * 60_000
 /** The only requests to which a modern server may respond with `inputRequests`. */
 const MAY_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
-
-interface Question {
-  readonly key: string
-  readonly method: string
-  readonly params: JsonObject | undefined
-}
 
 /**
  * Translates `inputRequests` of modern servers for legacy clients: each becomes a server request on the stream of the
@@ -40,7 +34,7 @@ export class InputRounds implements CallHome {
   begin(call: PendingCall, text: string): void {
     const result = parseExact(text)
     const { inputRequests, requestState } = isPlainObject(result) ? result : {}
-    const questions = readQuestions(inputRequests)
+    const questions = inputRequests === undefined ? [] : readInputRequests(inputRequests)
     const state = typeof requestState === 'string' ? requestState : undefined
     if (!MAY_ASK.has(call.request.method) || !questions || (questions.length === 0 && state === undefined)) {
       call.fail('upstream_protocol', 'The server answered with a request for input that cannot be understood')
@@ -65,7 +59,7 @@ export class InputRounds implements CallHome {
     this.#asking.delete(call)
   }
 
-  async #round(call: PendingCall, questions: readonly Question[], state: string | undefined): Promise<void> {
+  async #round(call: PendingCall, questions: readonly InputRequest[], state: string | undefined): Promise<void> {
     const controller = new AbortController()
     this.#asking.set(call, controller)
     let failure: RpcError | undefined
@@ -108,22 +102,6 @@ export class InputRounds implements CallHome {
       this.#again(call)
     }
   }
-}
-
-/** Undefined when one of them is not a valid input request. */
-function readQuestions(requests: JsonValue | undefined): readonly Question[] | undefined {
-  if (requests === undefined) return []
-  if (!isPlainObject(requests)) return undefined
-  const questions: Question[] = []
-  for (const [key, request] of Object.entries(requests)) {
-    if (!isPlainObject(request) || typeof request.method !== 'string' || !serverRequestKind(request.method))
-      return undefined
-    const params = isPlainObject(request.params) ? request.params : undefined
-    // The legacy era requires an `elicitationId`, under which a client may later be notified of completion.
-    const named = params?.mode === 'url' && params.elicitationId === undefined
-    questions.push({ key, method: request.method, params: named ? { ...params, elicitationId: randomUUID() } : params })
-  }
-  return questions
 }
 
 function canAnswer({ request }: PendingCall, method: string): boolean {

@@ -3,7 +3,7 @@ import type { Fields } from '../json/fields.ts'
 import { checkName, isNameProblem, nameKey, quoteName, TAG_CHARACTERS } from '../names.ts'
 
 /** Most tags of one server or group. */
-const TAG_COUNT = 20
+export const TAG_COUNT = 20
 
 /** JSON Schema of `tags`, without a description. */
 export const TAGS_SCHEMA: JsonObject = {
@@ -49,6 +49,12 @@ export function fittingTags(written: JsonValue): { readonly tags: readonly strin
   const [first] = problems
   const more = problems.length > 1 ? `, and ${problems.length - 1} more` : ''
   return { tags: [...tags.values()], ...(first === undefined ? {} : { problem: `A tag is left out${more}: ${first}` }) }
+}
+
+/** True when a thing has at least one of these tags; letter case is ignored. */
+export function hasAnyTag(tags: readonly string[], wanted: readonly string[]): boolean {
+  const keys = new Set(tags.map(nameKey))
+  return wanted.some(tag => keys.has(nameKey(tag)))
 }
 
 /** True when a thing has all of these tags; letter case is ignored. */

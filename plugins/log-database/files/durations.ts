@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
-import type { DurationRow, Measure, Measured, SeriesKind } from 'patchbay/features'
+import type { DurationKey, DurationRow, Measure, Measured, SeriesKind } from 'patchbay/features'
 import { Histogram } from 'patchbay/log-kit'
 import type { DurationQuery } from '../protocol.ts'
-import { type Level, RollupFile } from './rollup-file.ts'
+import { type Level, type Levels, marks, RollupFile, reachOf } from './rollup-file.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -12,7 +12,7 @@ const LEVELS = [
   { table: 'duration_10s', slotMs: 10_000, keptMs: 6 * HOUR_MS },
   { table: 'duration_1m', slotMs: 60_000, keptMs: 7 * DAY_MS },
   { table: 'duration_1h', slotMs: HOUR_MS, keptMs: 400 * DAY_MS },
-] as const satisfies readonly Level[]
+] as const satisfies Levels
 /** Beyond it the oldest rows of each table go. */
 const MOST_BYTES = 1024 * 1024 * 1024
 /** Slots that one answer without steps is put together of: with more of them a coarser table answers. */
@@ -22,14 +22,7 @@ const SERIES = `create table if not exists series(id integer primary key, kind t
   server_id text not null, server text not null, tool text not null, last integer not null,
   unique(kind, owner, server_id, tool));`
 
-interface Stored {
-  readonly count: number
-  readonly failed: number
-  readonly sum: number
-  readonly least: number
-  readonly greatest: number
-  readonly histogram: Uint8Array
-}
+type Stored = Omit<DurationRow, keyof DurationKey | 'at'>
 
 interface Series {
   readonly id: number
@@ -74,9 +67,7 @@ export class DurationStore {
   /** Durations of the series until `nowMs`, the most frequent first, or by time if the query has a step. */
   measures(query: DurationQuery, nowMs: number): Measured {
     const { rangeMs, stepMs, by, limit, countsOnly = false, lines } = query
-    const { table, slotMs, keptMs } = levelFor(rangeMs, stepMs)
-    const unit = stepMs ?? slotMs
-    const from = Math.max(Math.floor((nowMs - rangeMs) / unit), Math.ceil((nowMs - keptMs) / unit)) * unit
+    const { table, from } = reachOf(LEVELS, { rangeMs, stepMs, mostSlots: MOST_SLOTS }, nowMs)
     const db = this.#file.db
     const wanted = db ? seriesOf(db, query) : new Map<number, Series>()
     const sums = new Map<string, Sums>()
@@ -242,16 +233,4 @@ function ofBusiest(measures: Measure[], lines: number | undefined): Measure[] {
   const busiest = [...totals].sort(([, a], [, b]) => b - a).slice(0, lines)
   const kept = new Set(busiest.map(([label]) => label))
   return measures.filter(measure => kept.has(labelOf(measure)))
-}
-
-/** The coarsest table that such steps can be put together of; without steps the finest with few enough slots. */
-function levelFor(rangeMs: number, stepMs: number | undefined): Level {
-  const fitting = stepMs
-    ? LEVELS.filter(({ slotMs }) => stepMs % slotMs === 0).toReversed()
-    : LEVELS.filter(({ slotMs, keptMs }) => rangeMs <= keptMs && rangeMs / slotMs <= MOST_SLOTS)
-  return fitting[0] ?? LEVELS[2]
-}
-
-function marks(values: readonly unknown[]): string {
-  return values.map(() => '?').join(', ')
 }

@@ -11,6 +11,9 @@ export interface Level {
   readonly keptMs: number
 }
 
+/** Finest first. */
+export type Levels = readonly [Level, Level, Level]
+
 /** Part of a table's span that is removed at a time, in slots. */
 const SLOTS_A_TURN = 60
 
@@ -26,6 +29,20 @@ export interface RollupOptions {
   readonly mostBytes: number
   /** Called for a damaged file, which is put aside. */
   readonly note: (text: string) => void
+}
+
+/** The time that an answer is about. */
+interface Range {
+  readonly rangeMs: number
+  /** The answer is by steps of this length. */
+  readonly stepMs?: number | undefined
+  readonly mostSlots?: number
+}
+
+/** Rows of this table, from this time on. */
+interface Reach {
+  readonly table: string
+  readonly from: number
 }
 
 /**
@@ -82,6 +99,28 @@ export class RollupFile {
     this.#db ??= openOrPutAside(path, open, note) ?? open()
     return this.#db
   }
+}
+
+/**
+ * The table that answers for a range until `nowMs`, and the begin of the first slot of the answer: the coarsest table that such
+ * steps can be put together of; without steps the finest one that covers the range with at most `mostSlots`.
+ */
+export function reachOf(
+  levels: Levels,
+  { rangeMs, stepMs, mostSlots = Number.POSITIVE_INFINITY }: Range,
+  nowMs: number,
+): Reach {
+  const fitting = stepMs
+    ? levels.filter(({ slotMs }) => stepMs % slotMs === 0).toReversed()
+    : levels.filter(({ slotMs, keptMs }) => rangeMs <= keptMs && rangeMs / slotMs <= mostSlots)
+  const { table, slotMs, keptMs } = fitting[0] ?? levels[2]
+  const unit = stepMs ?? slotMs
+  return { table, from: Math.max(Math.floor((nowMs - rangeMs) / unit), Math.ceil((nowMs - keptMs) / unit)) * unit }
+}
+
+/** Places of a list's values in a statement. */
+export function marks(values: readonly unknown[]): string {
+  return values.map(() => '?').join(', ')
 }
 
 function openDatabase(path: string, schema: string): Database {

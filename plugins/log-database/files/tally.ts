@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Counted, RecordCount, TallyRow } from 'patchbay/features'
 import { CALL_OUTCOMES, severityOf } from 'patchbay/log-kit'
 import type { TallyQuery } from '../protocol.ts'
-import { type Level, RollupFile } from './rollup-file.ts'
+import { type Levels, marks, RollupFile, reachOf } from './rollup-file.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -11,7 +11,7 @@ const LEVELS = [
   { table: 'tally_10s', slotMs: 10_000, keptMs: 6 * HOUR_MS },
   { table: 'tally_1m', slotMs: 60_000, keptMs: 3 * DAY_MS },
   { table: 'tally_1h', slotMs: HOUR_MS, keptMs: 400 * DAY_MS },
-] as const satisfies readonly Level[]
+] as const satisfies Levels
 /** Beyond it the oldest rows of each table go. */
 const MOST_BYTES = 256 * 1024 * 1024
 /** Bits of `kind`: for an error or a call; a failed call has both. */
@@ -67,9 +67,7 @@ export class TallyStore {
 
   /** The counts until `nowMs`, the largest first and equal ones by name, or by time if the query has a step. */
   counts({ readers, only, by, rangeMs, stepMs, limit }: TallyQuery, nowMs: number): Counted {
-    const { table, slotMs, keptMs } = levelFor(rangeMs, stepMs)
-    const unit = stepMs ?? slotMs
-    const from = Math.max(Math.floor((nowMs - rangeMs) / unit), Math.ceil((nowMs - keptMs) / unit)) * unit
+    const { table, from } = reachOf(LEVELS, { rangeMs, stepMs }, nowMs)
     const [columns, key, names] = GROUPED[by]
     const own = readers === 'all' ? '' : `and (owner in (${marks(readers)}) or caller in (${marks(readers)}))`
     const kinds = { errors: `and kind & ${FAILED}`, calls: `and kind & ${CALL}`, all: '' }[only]
@@ -102,16 +100,4 @@ type Row = Omit<RecordCount, 'outcome'> & { readonly outcome?: number }
 function named({ outcome = 0, ...row }: Row): RecordCount {
   const name = CALL_OUTCOMES[outcome - 1]
   return name === undefined ? row : { ...row, outcome: name }
-}
-
-/** The coarsest table from which such steps can be computed; without steps the finest that covers the range. */
-function levelFor(rangeMs: number, stepMs: number | undefined): Level {
-  const fitting = stepMs
-    ? LEVELS.filter(({ slotMs }) => stepMs % slotMs === 0).toReversed()
-    : LEVELS.filter(({ keptMs }) => rangeMs <= keptMs)
-  return fitting[0] ?? LEVELS[2]
-}
-
-function marks(values: readonly string[]): string {
-  return values.map(() => '?').join(', ')
 }

@@ -4,6 +4,7 @@ import {
   type AskedProof,
   api,
   asApiError,
+  attempt,
   errorText,
   gate,
   href,
@@ -86,20 +87,16 @@ export class PbProviderCallback extends PbElement {
     }
   }
 
-  async #secondStep(prove: () => Promise<void>): Promise<void> {
-    this.busy = true
-    this.error = undefined
-    try {
+  #secondStep(prove: () => Promise<void>): Promise<void> {
+    const act = async (): Promise<void> => {
       await prove()
       await router.go(this.#returnTo, { replace: true })
-    } catch (error) {
-      this.error = asApiError(error)
-      if (this.error.code === 'second_factor_ended') {
-        this.asked = undefined
-        this.failed = true
-      }
     }
-    this.busy = false
+    return attempt(this, act, ({ code }) => {
+      if (code !== 'second_factor_ended') return
+      this.asked = undefined
+      this.failed = true
+    })
   }
 }
 customElements.define('pb-provider-callback', PbProviderCallback)

@@ -2,7 +2,7 @@ import { html, nothing } from 'lit'
 import {
   type ApiError,
   api,
-  asApiError,
+  attempt,
   confirmed,
   errorState,
   icon,
@@ -83,11 +83,11 @@ export class PbFactors extends PbElement {
   }
 
   #adding(passkeys: boolean): unknown {
-    const app = html`<button type="button" class="btn ${passkeys ? '' : 'pri'}" ?disabled=${this.busy} @click=${() => void this.#try(() => this.#begin())}>${icon('plus')}${t('Set an authenticator app')}</button>`
+    const app = html`<button type="button" class="btn ${passkeys ? '' : 'pri'}" ?disabled=${this.busy} @click=${() => void attempt(this, () => this.#begin())}>${icon('plus')}${t('Set an authenticator app')}</button>`
     if (!passkeys || !hasPasskeys()) {
       return html`<p class="hint">${t('Browsers keep passkeys for a host name with https, or for localhost, and not for the address of this page. An authenticator app works everywhere.')}</p><div>${app}</div>`
     }
-    return html`<p class="hint">${t('With a passkey you sign in by fingerprint, face or PIN of your device, without the password.')}</p><div class="row wrap"><button type="button" class="btn pri" ?disabled=${this.busy} @click=${() => void this.#try(() => this.#setPasskey())}>${icon('fingerprint')}${t('Set a passkey')}</button>${app}</div>`
+    return html`<p class="hint">${t('With a passkey you sign in by fingerprint, face or PIN of your device, without the password.')}</p><div class="row wrap"><button type="button" class="btn pri" ?disabled=${this.busy} @click=${() => void attempt(this, () => this.#setPasskey())}>${icon('fingerprint')}${t('Set a passkey')}</button>${app}</div>`
   }
 
   #row({ id, kind, label, createdAt, lastUsedAt }: Factor, number: number): unknown {
@@ -102,7 +102,7 @@ export class PbFactors extends PbElement {
     return html`<li><form class="tx row wrap" @submit=${(event: SubmitEvent) => {
       event.preventDefault()
       const name = String(new FormData(event.target as HTMLFormElement).get('label')).trim()
-      void this.#try(async () => {
+      void attempt(this, async () => {
         await api.patch(`/api/auth/factors/${segment(id)}`, { body: { label: name } })
         this.renaming = undefined
         await this.#factors.reload()
@@ -117,7 +117,7 @@ export class PbFactors extends PbElement {
     ) => {
       event.preventDefault()
       const code = String(new FormData(event.target as HTMLFormElement).get('code'))
-      void this.#try(() => this.#confirm(id, code))
+      void attempt(this, () => this.#confirm(id, code))
     }}><p>${t('Scan this with the app, or enter the key there.')}</p>
       <pb-qr-code .text=${uri}></pb-qr-code>
       <div class="keyline"><code class="keytext">${text}</code><pb-copy .text=${secret} .caption=${t('Copy')}></pb-copy></div>
@@ -174,7 +174,7 @@ export class PbFactors extends PbElement {
       action: t('Make new codes'),
     })
     if (!yes) return
-    await this.#try(async () => {
+    await attempt(this, async () => {
       const { recoveryCodes } = await api.post<{ readonly recoveryCodes: readonly string[] }>(
         '/api/auth/factors/recovery-codes',
       )
@@ -191,22 +191,11 @@ export class PbFactors extends PbElement {
       action: t('Remove'),
     })
     if (!yes) return
-    await this.#try(async () => {
+    await attempt(this, async () => {
       await api.delete(`/api/auth/factors/${segment(id)}`)
       toast(t('{name} is removed', { name }))
       await this.#factors.reload()
     })
-  }
-
-  async #try(act: () => Promise<void>): Promise<void> {
-    this.busy = true
-    this.error = undefined
-    try {
-      await act()
-    } catch (error) {
-      this.error = asApiError(error)
-    }
-    this.busy = false
   }
 }
 customElements.define('pb-factors', PbFactors)

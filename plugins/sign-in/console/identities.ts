@@ -2,7 +2,7 @@ import { html, nothing } from 'lit'
 import {
   type ApiError,
   api,
-  asApiError,
+  attempt,
   confirmed,
   errorState,
   icon,
@@ -47,7 +47,7 @@ export class PbIdentities extends PbElement {
       <ul class="list">${data.items.map(each => this.#row(each, data.providers))}</ul>
       <div class="cb stack padt"><p class="hint">${t('You sign in with a linked account instead of the password.')}</p><div class="row wrap">${free.map(
         ({ id, label }) =>
-          html`<button type="button" class="btn" ?disabled=${this.busy} @click=${() => void this.#try(() => begin(id, { link: true, returnTo: '/settings/factors' }))}>${icon('link')}${t('Link {provider}', { provider: label })}</button>`,
+          html`<button type="button" class="btn" ?disabled=${this.busy} @click=${() => void attempt(this, () => begin(id, { link: true, returnTo: '/settings/factors' }))}>${icon('link')}${t('Link {provider}', { provider: label })}</button>`,
       )}</div></div></section>`
   }
 
@@ -60,22 +60,11 @@ export class PbIdentities extends PbElement {
   async #unlink(id: string, provider: string): Promise<void> {
     const text = t('You cannot sign in with it any more.')
     if (!(await confirmed({ title: t('Unlink {provider}?', { provider }), action: t('Unlink'), text }))) return
-    await this.#try(async () => {
+    await attempt(this, async () => {
       await api.delete(`/api/auth/identities/${segment(id)}`)
       toast(t('{provider} is unlinked', { provider }))
     })
     await this.#linked.reload()
-  }
-
-  async #try(act: () => Promise<void>): Promise<void> {
-    this.busy = true
-    this.error = undefined
-    try {
-      await act()
-    } catch (error) {
-      this.error = asApiError(error)
-    }
-    this.busy = false
   }
 }
 customElements.define('pb-identities', PbIdentities)

@@ -3,7 +3,7 @@ import {
   type ApiError,
   type AskedProof,
   api,
-  asApiError,
+  attempt,
   dialog,
   errorText,
   icon,
@@ -73,19 +73,16 @@ export class PbProof extends PbElement {
     return this.#send(async () => ({ passkey: await askPasskey({ reauth: true }) }))
   }
 
-  async #send(make: () => Promise<object>): Promise<void> {
-    this.busy = true
-    this.error = undefined
-    try {
+  #send(make: () => Promise<object>): Promise<void> {
+    const act = async (): Promise<void> => {
       const body = await make()
       const answer = await api.post<{ readonly secondFactor?: AskedProof }>('/api/auth/reauth', { body })
       this.asked = answer.secondFactor
       if (!this.asked) session.proved(true)
-    } catch (error) {
-      this.error = asApiError(error)
-      if (this.error.code === 'second_factor_ended') this.asked = undefined
     }
-    this.busy = false
+    return attempt(this, act, ({ code }) => {
+      if (code === 'second_factor_ended') this.asked = undefined
+    })
   }
 }
 customElements.define('pb-proof', PbProof)

@@ -1,9 +1,10 @@
 import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
+import type { ApiError } from '../../api/problem.ts'
 import { live } from '../../app/live.ts'
 import { Resource } from '../../app/resource.ts'
 import { session } from '../../app/session.ts'
+import { attempt } from '../../components/attempt.ts'
 import { download } from '../../components/download.ts'
 import { PbElement } from '../../components/element.ts'
 import { confirmed } from '../../components/layers/confirm.ts'
@@ -161,16 +162,10 @@ export class PbMoving extends PbElement {
     })
   }
 
-  async #try(act: () => Promise<void>): Promise<void> {
-    this.busy = true
-    this.error = undefined
-    try {
-      await act()
-    } catch (error) {
-      this.error = asApiError(error)
+  #try(act: () => Promise<void>): Promise<void> {
+    return attempt(this, act, () => {
       this.stale = true
-    }
-    this.busy = false
+    })
   }
 }
 customElements.define('pb-moving', PbMoving)

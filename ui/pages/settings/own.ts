@@ -1,9 +1,10 @@
 import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
+import type { ApiError } from '../../api/problem.ts'
 import { preferences, type Theme } from '../../app/preferences.ts'
 import { Resource } from '../../app/resource.ts'
 import { session } from '../../app/session.ts'
+import { attempt } from '../../components/attempt.ts'
 import { PbElement } from '../../components/element.ts'
 import { confirmed } from '../../components/layers/confirm.ts'
 import { toast } from '../../components/layers/toast.ts'
@@ -117,7 +118,7 @@ export class PbOwnSettings extends PbElement {
     event.preventDefault()
     const form = event.target as HTMLFormElement
     const fields = new FormData(form)
-    await this.#try(async () => {
+    await attempt(this, async () => {
       session.accept(
         await api.post<Session>('/api/auth/password', {
           body: { currentPassword: String(fields.get('current')), newPassword: String(fields.get('next')) },
@@ -132,7 +133,7 @@ export class PbOwnSettings extends PbElement {
     event.preventDefault()
     const form = event.target as HTMLFormElement
     const key = String(new FormData(form).get('key')).trim()
-    void this.#try(async () => {
+    void attempt(this, async () => {
       this.#settings.set(
         await api.patch<OwnSettings>('/api/settings', { body: { hostedKeys: { [platform.name]: key } } }),
       )
@@ -142,7 +143,7 @@ export class PbOwnSettings extends PbElement {
   }
 
   async #testKey(platform: Platform): Promise<void> {
-    await this.#try(async () => {
+    await attempt(this, async () => {
       const report = await api.post<KeyReport>('/api/plugins/hosted-keys/test', { body: { platform: platform.name } })
       toast(reportText(report, platform.label))
     })
@@ -155,7 +156,7 @@ export class PbOwnSettings extends PbElement {
       action: t('Remove key'),
     })
     if (!yes) return
-    await this.#try(async () =>
+    await attempt(this, async () =>
       this.#settings.set(
         await api.patch<OwnSettings>('/api/settings', { body: { hostedKeys: { [platform.name]: null } } }),
       ),
@@ -163,18 +164,7 @@ export class PbOwnSettings extends PbElement {
   }
 
   async #keep(body: object): Promise<void> {
-    await this.#try(() => api.patch('/api/settings', { body }))
-  }
-
-  async #try(act: () => Promise<unknown>): Promise<void> {
-    this.busy = true
-    this.error = undefined
-    try {
-      await act()
-    } catch (error) {
-      this.error = asApiError(error)
-    }
-    this.busy = false
+    await attempt(this, () => api.patch('/api/settings', { body }))
   }
 }
 customElements.define('pb-own-settings', PbOwnSettings)

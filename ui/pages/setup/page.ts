@@ -1,8 +1,9 @@
 import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
-import { ApiError, asApiError } from '../../api/problem.ts'
+import { ApiError } from '../../api/problem.ts'
 import { router } from '../../app/router.ts'
 import { session } from '../../app/session.ts'
+import { attempt } from '../../components/attempt.ts'
 import { brandMark } from '../../components/brand.ts'
 import { PbElement } from '../../components/element.ts'
 import { errorState, errorText } from '../../components/states.ts'
@@ -213,17 +214,11 @@ export class PbSetup extends PbElement {
     void router.go(path)
   }
 
-  async #try(act: () => Promise<void>): Promise<void> {
-    this.busy = true
-    this.error = undefined
-    try {
-      await act()
-    } catch (error) {
-      this.error = asApiError(error)
+  #try(act: () => Promise<void>): Promise<void> {
+    return attempt(this, act, ({ code }) => {
       // The token is judged together with the account.
-      if (this.error.code === 'token_invalid') this.step = 0
-    }
-    this.busy = false
+      if (code === 'token_invalid') this.step = 0
+    })
   }
 }
 customElements.define('pb-setup', PbSetup)

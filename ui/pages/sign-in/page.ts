@@ -1,11 +1,12 @@
 import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
+import type { ApiError } from '../../api/problem.ts'
 import type { SignInParts, Ways } from '../../app/part.ts'
 import { signInParts } from '../../app/parts.ts'
 import { placeOf } from '../../app/places.ts'
 import { router } from '../../app/router.ts'
 import { type AskedProof, session } from '../../app/session.ts'
+import { attempt } from '../../components/attempt.ts'
 import { PbElement } from '../../components/element.ts'
 import { gate } from '../../components/gate.ts'
 import { errorText } from '../../components/states.ts'
@@ -189,17 +190,11 @@ export class PbSignIn extends PbElement {
     await this.#try(async () => session.accept(await api.post<Session>('/api/auth/password', { body })))
   }
 
-  async #try(act: () => Promise<void>): Promise<void> {
-    this.busy = true
-    this.error = undefined
-    try {
-      await act()
-    } catch (error) {
-      this.error = asApiError(error)
-      if (this.error.code === 'second_factor_ended') this.asked = undefined
-      this.#countDown(this.error.retryAfterSeconds ?? 0)
-    }
-    this.busy = false
+  #try(act: () => Promise<void>): Promise<void> {
+    return attempt(this, act, ({ code, retryAfterSeconds = 0 }) => {
+      if (code === 'second_factor_ended') this.asked = undefined
+      this.#countDown(retryAfterSeconds)
+    })
   }
 
   #countDown(seconds: number): void {

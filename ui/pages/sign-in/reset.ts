@@ -1,10 +1,11 @@
 import { html, nothing } from 'lit'
 import { api } from '../../api/client.ts'
-import { type ApiError, asApiError } from '../../api/problem.ts'
+import type { ApiError } from '../../api/problem.ts'
 import type { SignInParts } from '../../app/part.ts'
 import { signInParts } from '../../app/parts.ts'
 import { href, router } from '../../app/router.ts'
 import { type AskedProof, session } from '../../app/session.ts'
+import { attempt } from '../../components/attempt.ts'
 import { PbElement } from '../../components/element.ts'
 import { gate } from '../../components/gate.ts'
 import { errorText } from '../../components/states.ts'
@@ -95,33 +96,25 @@ export class PbResetPassword extends PbElement {
 
   /** The answer of the passkey becomes a code that the reset takes. */
   async #byPasskey({ ticket }: AskedProof): Promise<void> {
-    this.busy = true
-    this.error = undefined
-    try {
+    await attempt(this, async () => {
       const body = { ticket, passkey: await this.parts?.askPasskey({ ticket }) }
       const { secondFactor } = await api.post<{ readonly secondFactor: { ticket: string; code: string } }>(
         '/api/auth/passkeys/sign-in',
         { body },
       )
       await this.#send(secondFactor)
-    } catch (error) {
-      this.error = asApiError(error)
-    }
-    this.busy = false
+    })
   }
 
   async #send(secondFactor?: { readonly ticket: string; readonly code: string }): Promise<void> {
     const body = { token: this.#token, newPassword: this.#newPassword, ...(secondFactor ? { secondFactor } : {}) }
-    this.busy = true
-    this.error = undefined
-    try {
+    const act = async (): Promise<void> => {
       this.asked = session.acceptOrAsk(await api.post<Answer>('/api/auth/reset', { body }))
       if (!this.asked) await router.go('/', { replace: true })
-    } catch (error) {
-      this.error = asApiError(error)
-      if (this.error.code === 'second_factor_ended') this.asked = undefined
     }
-    this.busy = false
+    await attempt(this, act, ({ code }) => {
+      if (code === 'second_factor_ended') this.asked = undefined
+    })
   }
 }
 function endedNote(): unknown {

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import type { RpcError, UpstreamReply } from '../../../connections/api.ts'
 import type { JsonObject, JsonValue } from '../../../contract/json.ts'
 import { isPlainObject, parseExact } from '../../../domain/json/exact-json.ts'
 import { serverRequestKind } from '../../../domain/mcp-methods.ts'
+import { type InputRequest, readInputRequests } from '../../../domain/tools/input-requests.ts'
 import { type Change, type Polled, TaskRun } from '../task-run.ts'
 import { isOver } from '../task-state.ts'
 
@@ -11,12 +11,6 @@ const INTERNAL_ERROR = -32603
 const MOST_QUESTIONS = 64
 /** Longest time in which the client may answer the questions of one poll. */
 const ANSWER_MS = 10 * 60_000
-
-interface Question {
-  readonly key: string
-  readonly method: string
-  readonly params: JsonObject | undefined
-}
 
 /** A call of a tool at a server with the tasks extension (2026-07-28), which may make a task of any call. */
 export class ExtensionTaskRun extends TaskRun {
@@ -44,7 +38,7 @@ export class ExtensionTaskRun extends TaskRun {
 
   /** Asks the client what it was not asked yet, and sends the answers; undefined: the task continues. */
   async #answer(requests: JsonValue | undefined): Promise<UpstreamReply | undefined> {
-    const questions = readQuestions(requests)?.filter(({ key }) => !this.#askedKeys.has(key))
+    const questions = readInputRequests(requests)?.filter(({ key }) => !this.#askedKeys.has(key))
     if (questions?.length === 0) return undefined
     if (!questions || this.#askedKeys.size + questions.length > MOST_QUESTIONS)
       return this.#givenUp('upstream_protocol', 'The task asks for input that cannot be understood, or too often')
@@ -69,7 +63,7 @@ export class ExtensionTaskRun extends TaskRun {
     return sent
   }
 
-  async #askAll(questions: readonly Question[]): Promise<{ readonly responses: JsonObject } | UpstreamReply> {
+  async #askAll(questions: readonly InputRequest[]): Promise<{ readonly responses: JsonObject } | UpstreamReply> {
     const { exchange } = this.options
     const late = AbortSignal.timeout(ANSWER_MS)
     const failed = new AbortController()
@@ -114,21 +108,6 @@ function endOf({ state, value }: Polled, isFirst: boolean): UpstreamReply | unde
   if (isFirst && status !== 'cancelled' && error === undefined) return undefined
   const why = typeof error === 'string' ? error : statusMessage
   return { kind: 'error', error: { code: INTERNAL_ERROR, message: `The server ended the task as ${status}: ${why}` } }
-}
-
-/** Undefined when one of them is not a valid input request. */
-function readQuestions(requests: JsonValue | undefined): readonly Question[] | undefined {
-  if (!isPlainObject(requests)) return undefined
-  const questions: Question[] = []
-  for (const [key, request] of Object.entries(requests)) {
-    if (!isPlainObject(request) || typeof request.method !== 'string' || !serverRequestKind(request.method))
-      return undefined
-    const params = isPlainObject(request.params) ? request.params : undefined
-    // The legacy era requires an `elicitationId`; the modern one has none, and drops it.
-    const named = params?.mode === 'url' && params.elicitationId === undefined
-    questions.push({ key, method: request.method, params: named ? { ...params, elicitationId: randomUUID() } : params })
-  }
-  return questions
 }
 
 function isRpcError(value: JsonValue | undefined): value is JsonObject & RpcError {

@@ -1,5 +1,5 @@
 /** True when the text has the form of the pattern, in which `*` is any text. Takes time in proportion to both lengths. */
-export function matches(pattern: string, text: string): boolean {
+export function fitsGlob(pattern: string, text: string): boolean {
   let at = 0
   let part = 0
   let star = -1
