@@ -1,7 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
-import { newPluginWorker } from './isolate.ts'
+import { endPluginWorker, newPluginWorker } from './isolate.ts'
 import type { FromPlugin, PluginToLoad, ToPlugin } from './isolate-protocol.ts'
 import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
 
@@ -38,7 +38,7 @@ async function checkInWorker(plugin: PluginToLoad, limitMs: number): Promise<voi
   worker.postMessage({ type: 'check', ...plugin } satisfies ToPlugin)
   const answer = await promise
   clearTimeout(limit)
-  worker.terminate()
+  endPluginWorker(worker)
   if (answer?.type === 'failed' && answer.errors)
     throw new HubError('validation_failed', answer.message, { errors: answer.errors })
 }

@@ -1,6 +1,7 @@
 import { HubError } from '../contract/errors.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import type { RouteAnswer } from '../contract/routes.ts'
+import { endThread } from '../events/thread-ends.ts'
 import { startThread } from '../events/thread-starts.ts'
 import type { DescribedRoute } from '../http/plugin-routes.ts'
 import type { WireError } from '../transport-kit/wire-error.ts'
@@ -25,6 +26,7 @@ const PING_EVERY_MS = 5_000
 /** Metrics of a plugin's setup that are kept until its name is known. */
 const MOST_EARLY = 1_000
 const SILENCE_LIMIT_MS = 15_000
+const THREAD_NAME = 'patchbay-isolated'
 
 /**
  * Starts a plugin in a worker of its own. This protects against faults and stalls, not against malice: a thread shares
@@ -40,8 +42,13 @@ export function startIsolated(
 
 /** A worker that waits for the plugin it is to start or check. */
 export function newPluginWorker(): Worker {
-  const options = { env: {}, smol: true } as WorkerOptions
+  const options = { env: {}, name: THREAD_NAME, smol: true } as WorkerOptions
   return startThread(() => new Worker(new URL('./isolate-worker.ts', import.meta.url).href, options))
+}
+
+/** Terminates a worker of {@link newPluginWorker}. */
+export function endPluginWorker(worker: Worker): void {
+  endThread(worker, THREAD_NAME)
 }
 
 type Metric = Extract<FromPlugin, { type: 'metric' }>
@@ -104,7 +111,7 @@ class WorkerLink {
     if (this.#ended) return
     this.#ended = true
     clearInterval(this.#watchdog)
-    this.#worker.terminate()
+    endPluginWorker(this.#worker)
     this.#onStopped?.()
     this.#started?.reject(new Error(why ?? 'it was stopped'))
     for (const call of this.#calls.values()) {

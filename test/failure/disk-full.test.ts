@@ -99,6 +99,8 @@ test('a store on a full disk: 507 storage_full, nothing half-done, and calls con
     const { store, history, historyFault } = json.checks
     return { httpStatus: status, status: json.status, store, history, code: historyFault?.code }
   }
+  // The first batch of records is written after the hub has run for a moment.
+  await until(async () => (await health()).history === 'paused')
   const paused = { history: 'paused', code: 'storage_full' }
   expect(await health()).toEqual({ httpStatus: 200, status: 'degraded', store: 'unwritable', ...paused })
   // Records and counts never take the room that changes need.

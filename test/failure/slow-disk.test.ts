@@ -13,6 +13,8 @@ import { known } from './fixtures/known.ts'
 const SYNCS = 'fsync,fdatasync'
 /** Time that the disk takes, in milliseconds. A call that waited for it would take as long. */
 const SLOW_MS = atLeast(1_000)
+/** The same for the history, whose thread is ended after 10 s without an answer. */
+const STUCK_MS = 15_000
 
 let hub: Hub
 let admin: Client
@@ -76,6 +78,24 @@ test('a slow disk delays who changes something, and no call', async () => {
   // The id of the main thread is that of the process.
   expect(ids).not.toContain(hub.pid)
 }, 120_000)
+
+test('a disk that takes longer than the history may: its thread is ended later, and calls continue', async () => {
+  const caller = await new RawClient(hub, '/mcp/echo', await admin.mcpKey()).open()
+  const { headers } = caller
+  const history = async () => (await admin.request('GET', '/health')).json.checks.history
+  const call = { tool: 'echo', args: { text: 'x' } }
+  await until(async () => (await history()) === 'ok', { timeoutMs: 60_000, what: 'the history to store all' })
+  await syncsAre(`delay_enter=${STUCK_MS * 1_000}`, async () => {
+    const watch = await watchLatency({ url: `${hub.url}/mcp/echo`, headers, everyMs: 50, call })
+    // The thread has numbers to store, and is to be ended after 10 seconds without an answer.
+    await until(async () => (await history()) === 'paused', { timeoutMs: 60_000, what: 'the thread to be given up' })
+    await Bun.sleep(2_000)
+    const latencies = await watch.stop()
+    expect(latencies.length).toBeGreaterThan(50)
+    expect(Math.max(...latencies)).toBeLessThan(SLOW_MS)
+  })
+  await until(async () => (await history()) === 'ok', { timeoutMs: 60_000, what: 'the history to store again' })
+}, 180_000)
 
 test('a change that the disk does not confirm is refused with that reason, calls continue, and later changes succeed', async () => {
   const mcp = await admin.mcp('/mcp/echo')

@@ -1,3 +1,4 @@
+import { endThread } from '../../events/thread-ends.ts'
 import { startThread } from '../../events/thread-starts.ts'
 import type { WireError } from '../../transport-kit/wire-error.ts'
 import { FrameQueue } from '../protocol/frame-queue.ts'
@@ -10,6 +11,8 @@ import {
   type UpstreamFrame,
 } from '../protocol/frames.ts'
 import type { FromWorker, LongResult, ToWorker } from '../protocol.ts'
+
+const THREAD_NAME = 'patchbay-connections'
 
 /** Callbacks of one connection for its port. */
 export interface PortClient {
@@ -54,7 +57,7 @@ export class WorkerPort {
     this.isolatedFor = isolatedFor
     this.#events = events
     // The hub's environment holds its secrets; transports do not need it.
-    const options = { env: {}, name: 'patchbay-connections' }
+    const options = { env: {}, name: THREAD_NAME }
     this.#worker = startThread(() => new Worker(new URL('../worker/worker.ts', import.meta.url).href, options))
     this.#frames = new FrameQueue(setImmediate, text => {
       if (!this.#down) this.#worker.postMessage(text)
@@ -122,7 +125,7 @@ export class WorkerPort {
     if (this.#down) return
     this.#detail = detail
     this.#ending = true
-    this.#worker.terminate()
+    endThread(this.#worker, THREAD_NAME)
   }
 
   #receive(data: unknown): void {

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { HubError } from '../../contract/errors.ts'
+import { endThread } from '../../events/thread-ends.ts'
 import { startThread } from '../../events/thread-starts.ts'
 import type { PluginThread } from '../../features/services/main-thread.ts'
 import { fromWireError } from '../../transport-kit/wire-error.ts'
@@ -108,7 +109,7 @@ class OwnThread implements PluginThread {
   #close(worker: Worker, why: string): void {
     if (this.#worker !== worker) return
     this.#worker = undefined
-    worker.terminate()
+    endThread(worker, this.#name)
     for (const { reject, endLimit } of this.#waiting.values()) {
       endLimit()
       reject(lost(why))
