@@ -34,7 +34,8 @@ test('the variables of bundled plugins have the names that are documented', () =
     MARKET_OFFLINE: '1',
     MARKET_SOURCES_OFF: 'official,npm',
   }
-  expect(readHubEnvironment({ ...given, HISTORY_MAX_SIZE: '100MB' })).toEqual({
+  const read: object = readHubEnvironment({ ...given, HISTORY_MAX_SIZE: '100MB' })
+  expect(read).toEqual({
     ...{ marketEnabled: false, marketUsers: 'admin', marketOffline: true, marketSourcesOff: ['official', 'npm'] },
     historyMaxBytes: 100_000_000,
   })
