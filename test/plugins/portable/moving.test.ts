@@ -238,16 +238,18 @@ describe('an import', () => {
     ])
     await bob.ok('POST', `/api/import/${replaced.id}/rollback`)
     expect((await bob.ok('GET', '/api/servers/mine/shares')).items.length).toBe(2)
-    // Somebody who is gone between plan and import is not replaced by another one.
+    // Somebody who is gone between plan and import is not replaced by another one, nor left out unseen.
     const finn = await one.user('finn')
     await finn.ok('PATCH', '/api/settings', { theme: 'dark' })
     const late = exported('bob', {
       servers: far('mine'),
-      shares: { servers: { mine: [{ subject: 'user:finn', role: 'use' }] } },
+      shares: { servers: { mine: ['user:eve', 'user:finn'].map(subject => ({ subject, role: 'use' })) } },
     })
-    const { planHash } = await planned(bob, { document: late })
+    const { planHash, items: before } = await planned(bob, { document: late })
     await ada.ok('DELETE', '/api/admin/users/finn')
     expect((await bob.request('POST', '/api/import', { document: late, planHash })).json.code).toBe('plan_changed')
+    const after = item(await planned(bob, { document: late }), '#/shares/servers/mine')
+    expect(after.verdict).toBe(item({ items: before }, '#/shares/servers/mine').verdict)
   })
 
   test('of an ordinary user reaches no thing of others, no team, and no quota of users', async () => {
