@@ -211,7 +211,7 @@ test('members get the event and a message with a link, which has no arguments; a
     expect.stringContaining('una wants to call pay_owner of bob~bank'),
   ])
   const event = await stream.next(({ event: name }) => name === 'approvals.requested', 'the event')
-  expect(JSON.stringify(event.data)).toContain(id)
+  expect(event.data.data).toEqual({ approvalId: id, server: 'bob~bank', tool: 'pay_owner', caller: 'una' })
   await stream.close()
   // A flood of further calls is at most one more message, a minute later.
   await Promise.all(Array.from({ length: 10 }, () => call(++amount)))

@@ -1,0 +1,46 @@
+/** The queue of long checks: callers take turns, with one thread at a time each. */
+import { expect, test } from 'bun:test'
+import type { Checked } from '../../../plugins/guards/check/check.ts'
+import { CheckQueue } from '../../../plugins/guards/check/queue.ts'
+
+/** A queue whose threads end checks when told. */
+function opened() {
+  const begun: { readonly name: string; end(): void }[] = []
+  const answers = new Map<string, Promise<Checked>>()
+  const queue = new CheckQueue(() => ({
+    request: ({ text }) => {
+      const done = Promise.withResolvers<Checked>()
+      begun.push({ name: String(text), end: () => done.resolve({ findings: {} }) })
+      return done.promise
+    },
+    end: () => undefined,
+  }))
+  const ask = (owner: string, caller: string, number: number) => {
+    const text = `${owner} ${caller} ${number}`
+    answers.set(text, queue.check({ owner, caller }, { rules: [], text }, 1))
+  }
+  return { begun, answers, ask }
+}
+
+test('callers take turns, each for one check', async () => {
+  const { begun, answers, ask } = opened()
+  const pairs = [
+    ['ada', 'bob'],
+    ['ada', 'cleo'],
+    ['carl', 'bob'],
+    ['carl', 'cleo'],
+    ['carl', 'dan'],
+  ] as const
+  const turns = pairs.map(pair => pair.join(' '))
+  for (const number of [1, 2, 3]) for (const [owner, caller] of pairs) ask(owner, caller, number)
+  for (let ended = 0; ended < answers.size; ended += 1) {
+    const running = begun.slice(ended).map(({ name }) => name.slice(0, -2))
+    expect(running).toEqual([...new Set(running)])
+    const oldest = begun[ended]
+    oldest?.end()
+    await answers.get(oldest?.name ?? '')
+  }
+  const rounds = [1, 2, 3].map(number => turns.map(turn => `${turn} ${number}`).toSorted())
+  const names = begun.map(({ name }) => name)
+  expect([0, 5, 10].map(from => names.slice(from, from + 5).toSorted())).toEqual(rounds)
+})
