@@ -67,5 +67,5 @@ test('the message to the one who decides, and the answer to the caller', async (
     expect(['](https://', 'https://evil', '\u202e', '\\u202e', '"?\\n'].filter(part => text.includes(part))).toEqual([])
   }
   const chat = receiver.received.find(({ path }) => path === '/chat')
-  expect(chat?.text).not.toContain('<b>')
+  expect(chat?.text).not.toContain('<b')
 })

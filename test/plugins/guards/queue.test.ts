@@ -43,4 +43,7 @@ test('callers take turns, each for one check', async () => {
   const rounds = [1, 2, 3].map(number => turns.map(turn => `${turn} ${number}`).toSorted())
   const names = begun.map(({ name }) => name)
   expect([0, 5, 10].map(from => names.slice(from, from + 5).toSorted())).toEqual(rounds)
+  // One who is alone has one thread all the same.
+  for (const number of [4, 5]) ask('ada', 'bob', number)
+  expect(begun.slice(15).map(({ name }) => name)).toEqual(['ada bob 4'])
 })
