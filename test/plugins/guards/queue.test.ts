@@ -1,7 +1,8 @@
-/** The queue of long checks: callers take turns, with one thread at a time each. */
+/** The queue of long checks: callers take turns, with one thread at a time each, and slow owners leave one free. */
 import { expect, test } from 'bun:test'
 import type { Checked } from '../../../plugins/guards/check/check.ts'
 import { CheckQueue } from '../../../plugins/guards/check/queue.ts'
+import { until } from '../../support/wait.ts'
 
 /** A queue whose threads end checks when told. */
 function opened() {
@@ -46,4 +47,16 @@ test('callers take turns, each for one check', async () => {
   // One who is alone has one thread all the same.
   for (const number of [4, 5]) ask('ada', 'bob', number)
   expect(begun.slice(15).map(({ name }) => name)).toEqual(['ada bob 4'])
+})
+
+test('an owner whose check was slow leaves a thread to others', async () => {
+  const { begun, answers, ask } = opened()
+  ask('slow', 'bob', 1)
+  const startedMs = performance.now()
+  await until(() => performance.now() - startedMs > 1_010, { what: 'a slow check' })
+  begun[0]?.end()
+  await answers.get('slow bob 1')
+  for (const [at, caller] of ['bob', 'cleo', 'dan', 'eve'].entries()) ask('slow', caller, at + 2)
+  ask('ada', 'finn', 6)
+  expect(begun.map(({ name }) => name)).toContain('ada finn 6')
 })
