@@ -93,6 +93,16 @@ test('it ends when the group loses the server, and with the group', async () => 
   }
 })
 
+test('it ends with the share of an administrator, who still sees the server', async () => {
+  const path = '/api/servers/bank/shares/user:art'
+  const art = await hub.user('art', 'admin')
+  await bob.ok('PUT', path, { role: 'use' })
+  const id = await waits('/mcp/@bob/bank', 'pay_owner', await art.mcpKey())
+  await bob.ok('DELETE', path)
+  const { state, reason } = await ended(id, bob)
+  expect([state, reason]).toEqual(['expired', 'access_ended'])
+})
+
 test('it ends with the share of the server, the key, the account and the server, and others stay', async () => {
   const key = async () => una.ok('POST', '/api/keys', { label: `k${amount}`, scopes: ['mcp'] })
   const over = async (id: string, end: () => Promise<unknown>) => {

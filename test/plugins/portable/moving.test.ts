@@ -338,12 +338,29 @@ describe('an import', () => {
     const made = await applied(dan, { document, answers: { [at]: SECRET } })
     expect(item(made, '#/guards/servers/hooked').verdict).toBe('new')
     expect(JSON.stringify(made)).not.toContain(SECRET)
+    // No plan says whether a secret is the one that is stored.
+    const other = `whsec_${Buffer.alloc(32, 8).toString('base64')}`
+    for (const guess of [SECRET, other])
+      expect(item(await planned(dan, { document, answers: { [at]: guess } }), '#/guards/servers/hooked').verdict).toBe(
+        'same',
+      )
     await dan.ok('POST', `/api/import/${made.id}/rollback`)
     const wrong = exported('dan', { servers: far('hooked'), quota: { servers: { hooked: { perDay: -1 } } } })
     expect(item(await planned(dan, { document: wrong }), '#/quota/servers/hooked')).toMatchObject({
       verdict: 'invalid',
       error: { errors: [{ pointer: '#/quota/servers/hooked/perDay' }] },
     })
+  })
+
+  test('of quotas of users is taken back by administrators alone', async () => {
+    const gil = await one.user('gil', 'admin')
+    const document = exported('gil', { quota: { users: { eve: { perDay: 3 } } } })
+    const { id } = await applied(gil, { document })
+    await old.ada.ok('PATCH', '/api/admin/users/gil', { role: 'user' })
+    const former = await one.signIn('gil')
+    const { removed, kept } = await former.ok('POST', `/api/import/${id}/rollback`)
+    expect([removed, kept]).toEqual([[], [{ kind: 'quota', name: 'eve', why: 'only administrators change it' }]])
+    expect((await old.ada.ok('GET', '/api/admin/users/eve/quota')).quota).toEqual({ perDay: 3 })
   })
 
   test('takes only so many shares, which costs its sender alone', async () => {
