@@ -1,5 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { type GuardedFetch, isJsonObject, type JsonObject, type JsonValue } from 'patchbay/contract'
+import { visibleName } from 'patchbay/plugin-kit'
 import { parseWritten } from './check/json.ts'
 import type { Rule } from './rules.ts'
 
@@ -81,7 +82,9 @@ function signed(secret: string, body: string): Record<string, string> {
 function answerOf(value: JsonValue): WebhookAnswer {
   const { action, reason, value: changed } = isJsonObject(value) ? value : {}
   if (action === 'pass') return { action }
-  if (action === 'refuse') return { action, reason: typeof reason === 'string' ? reason.slice(0, LONGEST_REASON) : '' }
+  // Callers read it within an error of the hub, on one line.
+  if (action === 'refuse')
+    return { action, reason: typeof reason === 'string' ? visibleName(reason.slice(0, LONGEST_REASON)) : '' }
   if (action === 'change' && isJsonObject(changed)) return { action, value: changed }
   throw new Error('The webhook gave no answer that can be read')
 }

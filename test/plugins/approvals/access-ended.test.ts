@@ -76,6 +76,33 @@ test('a caller who knows only the group reads its name, and the name that the to
   expect(items.map(({ detail }: { detail: { approval: string } }) => detail.approval)).toContain(id)
 })
 
+test('it ends when the group loses the server, and with the group', async () => {
+  await share('groups/desk', 'use')
+  const losses = [
+    () => bob.ok('PATCH', '/api/groups/desk', { members: ['gone'] }),
+    () => bob.ok('DELETE', '/api/groups/desk'),
+  ]
+  for (const [name, lose] of [
+    ['spend', losses[0]],
+    ['pay_owner', losses[1]],
+  ] as const) {
+    const id = await waits('/mcp/@bob/desk', name, await una.mcpKey())
+    await lose?.()
+    const { state, reason } = await ended(id, bob)
+    expect([name, state, reason]).toEqual([name, 'expired', 'access_ended'])
+  }
+})
+
+test('it ends with the share of an administrator, who still sees the server', async () => {
+  const path = '/api/servers/bank/shares/user:art'
+  const art = await hub.user('art', 'admin')
+  await bob.ok('PUT', path, { role: 'use' })
+  const id = await waits('/mcp/@bob/bank', 'pay_owner', await art.mcpKey())
+  await bob.ok('DELETE', path)
+  const { state, reason } = await ended(id, bob)
+  expect([state, reason]).toEqual(['expired', 'access_ended'])
+})
+
 test('it ends with the share of the server, the key, the account and the server, and others stay', async () => {
   const key = async () => una.ok('POST', '/api/keys', { label: `k${amount}`, scopes: ['mcp'] })
   const over = async (id: string, end: () => Promise<unknown>) => {

@@ -12,7 +12,7 @@ const PAY = {
 }
 
 /** An MCP server over HTTP in the process of the test, which outlives hubs: `pay_owner` and `pay_caller` count what they pay. */
-export function startPayments(): Payments {
+export function startPayments(tools: readonly string[] = ['pay_owner', 'pay_caller']): Payments {
   const counts = new Map<number, number>()
   const server = Bun.serve({
     hostname: '127.0.0.1',
@@ -27,7 +27,7 @@ export function startPayments(): Payments {
         const about = { capabilities: { tools: {} }, serverInfo: { name: 'payments', version: '1' } }
         return reply({ protocolVersion: params.protocolVersion, ...about }, { 'mcp-session-id': crypto.randomUUID() })
       }
-      if (method === 'tools/list') return reply({ tools: ['pay_owner', 'pay_caller'].map(name => ({ name, ...PAY })) })
+      if (method === 'tools/list') return reply({ tools: tools.map(name => ({ name, ...PAY })) })
       if (method !== 'tools/call') {
         if (method === 'ping') return reply({})
         return Response.json({ jsonrpc: '2.0', id, error: { code: -32601, message: `No ${method}` } })

@@ -187,6 +187,7 @@ test('rules follow the team to its new name, but for those of the settings file'
 
 test('members get the event and a message with a link, which has no arguments; a channel that fails harms none', async () => {
   const { bob, una, tom, tina } = people
+  await team(['una', 'tom', 'tina'])
   await rules({ ...ASK, by: ['chat'] })
   const webhook = (name: string, path: string) => ({ name, type: 'webhook', config: { url: `${receiver.url}${path}` } })
   await tom.ok('POST', '/api/monitoring/channels', webhook('failing', '/failing'))
@@ -210,7 +211,7 @@ test('members get the event and a message with a link, which has no arguments; a
     expect.stringContaining('una wants to call pay_owner of bob~bank'),
   ])
   const event = await stream.next(({ event: name }) => name === 'approvals.requested', 'the event')
-  expect(JSON.stringify(event.data)).toContain(id)
+  expect(event.data.data).toEqual({ approvalId: id, server: 'bob~bank', tool: 'pay_owner', caller: 'una' })
   await stream.close()
   // A flood of further calls is at most one more message, a minute later.
   await Promise.all(Array.from({ length: 10 }, () => call(++amount)))
@@ -223,6 +224,7 @@ test('members get the event and a message with a link, which has no arguments; a
   expect(mails.received).toHaveLength(1)
   // The calls of others wait as before.
   expect((await call(++amount, people.carl)).json.code).toBe('approval_pending')
+  await team(['tom', 'tina'])
 })
 
 test('without the team the call is denied, nobody decides what waits, and other rules can be changed', async () => {

@@ -293,7 +293,7 @@ describe('a webhook', () => {
     const token = secret()
     const receiver = startReceiver(({ json }) => {
       const { text } = json.value.arguments
-      if (text === 'bad') return Response.json({ action: 'refuse', reason: 'not on Fridays' })
+      if (text === 'bad') return Response.json({ action: 'refuse', reason: 'not on\n\u202eFridays' })
       if (text === 'long')
         return Response.json({ action: 'change', value: { ...json.value, arguments: { text: `short ${token}` } } })
       return Response.json({ action: 'pass' })
@@ -304,7 +304,7 @@ describe('a webhook', () => {
       const hooked = await admin.mcp('/mcp/hooked')
       expect((await mirrored(hooked, { text: 'good' })).text).toBe('good')
       expect((await mirrored(hooked, { text: 'bad' })).text).toContain(
-        'The rule "hook" of the server "hooked" refuses this: what was sent is refused: not on Fridays',
+        'The rule "hook" of the server "hooked" refuses this: what was sent is refused: not on⟨U+000A⟩⟨U+202E⟩Fridays',
       )
       expect((await mirrored(hooked, { text: 'long' })).text).toBe('short [masked:github_token]')
       expect(receiver.received.every(one => isSigned(one, SECRET))).toBe(true)

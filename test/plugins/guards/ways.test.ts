@@ -232,10 +232,19 @@ describe('tags of a rule', () => {
   test('limit it to the servers that have one of them, whatever its case', async () => {
     const rule = { id: 'keys', match: { secrets: true }, then: 'mask' }
     await admin.ok('PATCH', '/api/admin/plugins/guards', {
-      config: { rules: [{ ...rule, tags: ['staging', 'PRODUCTION'] }] },
+      config: {
+        rules: [
+          { ...rule, tags: ['staging', 'PRODUCTION'] },
+          { id: 'spice', on: 'result', match: { pattern: 'saffron' }, then: 'mask', tags: ['production'] },
+        ],
+      },
     })
     expect(await answer('/mcp/files')).toBe(`a ${MASKED}`)
     expect(await answer('/mcp/plain')).not.toContain(MASKED)
+    for (const path of ['/mcp/files', '/mcp/plain'])
+      await callText(await admin.mcp(path), 'mirror', { stderr: `saffron at ${path}`, text: 'x' })
+    // Lines of the log are those of one server, with the rules of its tags.
+    for (const line of ['[masked:spice] at /mcp/files', 'saffron at /mcp/plain']) await hub.logged(line)
     await admin.ok('PATCH', '/api/servers/plain', { tags: ['staging'] })
     expect(await answer('/mcp/plain')).toBe(`a ${MASKED}`)
     await admin.ok('PATCH', '/api/servers/plain', { tags: [] })

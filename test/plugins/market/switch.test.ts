@@ -88,19 +88,20 @@ describe('switched off in a running hub', () => {
 })
 
 test('switched off by the settings file it does not start, leaves its folder alone, and can be switched on', async () => {
-  const systemConfig = { marketUsers: 'admin', marketSourcesOff: ['official'] }
+  const systemConfig = { marketUsers: 'all', marketSourcesOff: ['official'] }
   const off = { plugins: [{ use: 'market', enabled: false }], systemConfig, mcpServers: {} }
-  const other = await startHub({ settings: off })
+  const other = await startHub({ settings: off, env: { MARKET_USERS: 'admin' } })
   try {
     const somebody = await other.setup()
     expect(await statuses(somebody)).toEqual(absent)
     expect(existsSync(join(other.folder, 'data/plugins/market'))).toBe(false)
     // Its settings are read and kept meanwhile.
     await somebody.ok('PATCH', '/api/admin/settings', { marketOffline: true })
-    const kept = { ...systemConfig, marketOffline: true }
+    const kept = { ...systemConfig, marketUsers: 'admin', marketOffline: true }
     expect(await somebody.ok('GET', '/api/admin/settings')).toMatchObject(kept)
     const sources = await somebody.ok('GET', '/api/admin/settings/sources')
-    expect(sources.marketUsers).toMatchObject({ source: 'file', variable: 'MARKET_USERS', locked: true })
+    expect(sources.marketUsers).toMatchObject({ source: 'env', variable: 'MARKET_USERS', locked: true })
+    expect(sources.marketSourcesOff).toMatchObject({ source: 'file', locked: true })
     expect(sources.marketOffline).toMatchObject({ restart: false, pending: false })
     // A hub of an earlier version kept its lists there.
     await mkdir(join(other.folder, 'data/market'), { recursive: true })

@@ -238,16 +238,18 @@ describe('an import', () => {
     ])
     await bob.ok('POST', `/api/import/${replaced.id}/rollback`)
     expect((await bob.ok('GET', '/api/servers/mine/shares')).items.length).toBe(2)
-    // Somebody who is gone between plan and import is not replaced by another one.
+    // Somebody who is gone between plan and import is not replaced by another one, nor left out unseen.
     const finn = await one.user('finn')
     await finn.ok('PATCH', '/api/settings', { theme: 'dark' })
     const late = exported('bob', {
       servers: far('mine'),
-      shares: { servers: { mine: [{ subject: 'user:finn', role: 'use' }] } },
+      shares: { servers: { mine: ['user:eve', 'user:finn'].map(subject => ({ subject, role: 'use' })) } },
     })
-    const { planHash } = await planned(bob, { document: late })
+    const { planHash, items: before } = await planned(bob, { document: late })
     await ada.ok('DELETE', '/api/admin/users/finn')
     expect((await bob.request('POST', '/api/import', { document: late, planHash })).json.code).toBe('plan_changed')
+    const after = item(await planned(bob, { document: late }), '#/shares/servers/mine')
+    expect(after.verdict).toBe(item({ items: before }, '#/shares/servers/mine').verdict)
   })
 
   test('of an ordinary user reaches no thing of others, no team, and no quota of users', async () => {
@@ -336,12 +338,29 @@ describe('an import', () => {
     const made = await applied(dan, { document, answers: { [at]: SECRET } })
     expect(item(made, '#/guards/servers/hooked').verdict).toBe('new')
     expect(JSON.stringify(made)).not.toContain(SECRET)
+    // No plan says whether a secret is the one that is stored.
+    const other = `whsec_${Buffer.alloc(32, 8).toString('base64')}`
+    for (const guess of [SECRET, other])
+      expect(item(await planned(dan, { document, answers: { [at]: guess } }), '#/guards/servers/hooked').verdict).toBe(
+        'same',
+      )
     await dan.ok('POST', `/api/import/${made.id}/rollback`)
     const wrong = exported('dan', { servers: far('hooked'), quota: { servers: { hooked: { perDay: -1 } } } })
     expect(item(await planned(dan, { document: wrong }), '#/quota/servers/hooked')).toMatchObject({
       verdict: 'invalid',
       error: { errors: [{ pointer: '#/quota/servers/hooked/perDay' }] },
     })
+  })
+
+  test('of quotas of users is taken back by administrators alone', async () => {
+    const gil = await one.user('gil', 'admin')
+    const document = exported('gil', { quota: { users: { eve: { perDay: 3 } } } })
+    const { id } = await applied(gil, { document })
+    await old.ada.ok('PATCH', '/api/admin/users/gil', { role: 'user' })
+    const former = await one.signIn('gil')
+    const { removed, kept } = await former.ok('POST', `/api/import/${id}/rollback`)
+    expect([removed, kept]).toEqual([[], [{ kind: 'quota', name: 'eve', why: 'only administrators change it' }]])
+    expect((await old.ada.ok('GET', '/api/admin/users/eve/quota')).quota).toEqual({ perDay: 3 })
   })
 
   test('takes a limited number of shares, which costs its sender alone', async () => {

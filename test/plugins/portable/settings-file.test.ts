@@ -100,6 +100,29 @@ test('what the file states is changed there alone', async () => {
   await admin.ok('PUT', '/api/groups/work/guards', { rules: [MASK] })
 })
 
+test('an import leaves what the file states, and takes nothing back that the file states since', async () => {
+  const quota = { users: { bob: { perDay: 9 }, cleo: { perDay: 9 } } }
+  const document = { format: 'patchbay-export', version: 1, owner: 'art', quota }
+  const asked = { document, choices: { '#/quota/users/bob': 'replace', '#/quota/users/cleo': 'replace' } }
+  const { planHash } = await admin.ok('POST', '/api/import?dryRun=true', asked)
+  const { id, items } = await admin.ok('POST', '/api/import', { ...asked, planHash })
+  expect(items.map(({ name, verdict }: Record<string, string>) => [name, verdict])).toEqual([
+    ['bob', 'exists'],
+    ['cleo', 'new'],
+  ])
+  expect(items[0].warnings).toEqual(['It is not changed: the settings file states it'])
+  await edit(({ users }) => Object.assign(users.cleo ?? {}, { quota: { perDay: 9 } }))
+  const path = '/api/admin/users/cleo/quota'
+  await until(
+    async () => (await admin.request('PUT', path, { quota: { perDay: 9 } })).json.code === 'settings_read_only',
+    { what: 'the edit' },
+  )
+  const { removed, kept } = await admin.ok('POST', `/api/import/${id}/rollback`)
+  const why = '"quota" of this user is stated in the settings file'
+  expect([removed, kept]).toEqual([[], [{ kind: 'quota', name: 'cleo', why }]])
+  expect((await admin.ok('GET', path)).quota).toEqual({ perDay: 9 })
+})
+
 test('an edit changes what it states, leaves the last valid value of what is invalid, and removes what left it', async () => {
   await edit(({ mcpServers: { notes }, groups: { work } }) => {
     if (notes) {

@@ -5,7 +5,7 @@ import type { PluginDefinition } from '../../../core/contract/plugin.ts'
 import { bundledPlugins } from '../../../core/hub/bundled.ts'
 import { BUNDLED_COMMANDS } from '../../../core/hub/bundled-commands.ts'
 import { BUNDLED_FIELDS, ENTRY_FIELDS } from '../../../core/hub/bundled-fields.ts'
-import { BUNDLED_SETTINGS, HUB_SETTINGS } from '../../../core/hub/bundled-settings.ts'
+import { BUNDLED_SETTINGS, HUB_SETTINGS, readHubEnvironment } from '../../../core/hub/bundled-settings.ts'
 
 const all = (part: (definition: PluginDefinition<unknown>) => object | undefined): object =>
   Object.assign({}, ...bundledPlugins.map(part))
@@ -25,6 +25,20 @@ test('the settings of bundled plugins are those of their definitions, each with 
     const text = Array.isArray(setting.default) ? setting.default.join(',') : String(setting.default)
     expect(parse?.(text)).toEqual({ ok: true, value: setting.default })
   }
+})
+
+test('the variables of bundled plugins have the names that are documented', () => {
+  const given = {
+    MARKET_ENABLED: 'false',
+    MARKET_USERS: 'admin',
+    MARKET_OFFLINE: '1',
+    MARKET_SOURCES_OFF: 'official,npm',
+  }
+  const read: object = readHubEnvironment({ ...given, HISTORY_MAX_SIZE: '100MB' })
+  expect(read).toEqual({
+    ...{ marketEnabled: false, marketUsers: 'admin', marketOffline: true, marketSourcesOff: ['official', 'npm'] },
+    historyMaxBytes: 100_000_000,
+  })
 })
 
 test('the fields of servers of bundled plugins are those of their definitions, and plain data', () => {
