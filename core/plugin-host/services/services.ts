@@ -31,6 +31,7 @@ import { Threads } from './thread.ts'
 /** The parts of the hub that plugins use. */
 export interface HubServices extends HubParts, RecordParts, SignInParts, SharesParts {
   readonly registry: HubParts['registry'] & RecordParts['registry'] & SignInParts['registry'] & SharesParts['registry']
+  readonly auth: HubParts['auth'] & SignInParts['auth']
   readonly store: Store
   readonly calls: HubCalls
   readonly settings: KeptIn
