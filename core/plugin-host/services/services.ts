@@ -60,8 +60,10 @@ export interface ServiceParts {
   readonly log: PluginLogger
   addRoute(route: OpenRoute): void
   addRecordRoutes(routes: readonly Route[]): void
-  /** Runs when the plugin stops. */
+  /** Runs when the plugin stops. Throws Error for one that has ended. */
   undo(work: () => void): void
+  /** Throws Error for a plugin that has ended. */
+  requireOpen(): void
 }
 
 /** The services of a plugin, which are members of its context. */
@@ -95,6 +97,7 @@ export function mainServices(parts: ServiceParts): Services {
       ...{ plugin: name, hub, log: parts.log },
       addRoutes: routes => parts.addRecordRoutes(routes),
       undo: work => parts.undo(work),
+      requireOpen: () => parts.requireOpen(),
     }),
     servers: made(() => pluginServers(hub(), plugin)),
     groups: made(() => pluginGroups(hub(), plugin)),
