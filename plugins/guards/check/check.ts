@@ -3,6 +3,7 @@ import { secretFinder } from '../find/secrets.ts'
 import type { Compiled } from './compile.ts'
 import { isRawNumber, parseWritten } from './json.ts'
 import { type FindersOf, inspect, type Spot } from './spots.ts'
+import { SplitSecrets } from './strands.ts'
 
 /** Most samples of one rule in one check. */
 const MOST_SAMPLES = 3
@@ -63,33 +64,24 @@ export function check(text: string, rules: readonly Compiled[]): Checked {
   }
 }
 
-/** Members of a block whose value may have its text: messages have `content`, embedded resources `resource`. */
-const TEXT_WITHIN = ['content', 'resource'] as const
-
-function textIn(value: JsonValue | undefined): string | undefined {
-  return isJsonObject(value) && typeof value.text === 'string' ? value.text : undefined
-}
-
-function isText(text: string | undefined): text is string {
-  return text !== undefined
-}
-
 class Checker {
   readonly #rules: readonly Compiled[]
+  readonly #split: SplitSecrets
   readonly #found = new Map<number, { count: number; samples: CheckSample[] }>()
   refusedBy: number | undefined
 
   constructor(rules: readonly Compiled[]) {
     this.#rules = rules
+    this.#split = new SplitSecrets(rules)
   }
 
   findings(): Readonly<Record<number, RuleFindings>> {
     return Object.fromEntries(this.#found)
   }
 
-  /** The value as it goes on: the same one when nothing in it is masked. */
-  value(value: JsonValue, name: string | undefined, path: string, isData: boolean): JsonValue {
-    if (typeof value === 'string') return this.#text(value, name, path, isData)
+  /** The value as it goes on: the same one when nothing in it is masked. `more`: places in a text that are known already. */
+  value(value: JsonValue, name: string | undefined, path: string, isData: boolean, more?: readonly Spot[]): JsonValue {
+    if (typeof value === 'string') return this.#text(value, name, path, isData, more)
     if (typeof value === 'number' || isRawNumber(value)) return this.#number(value, path)
     if (Array.isArray(value)) return this.#list(value, name, path, isData)
     return isJsonObject(value) ? this.#object(value, path, isData) : value
@@ -116,70 +108,24 @@ class Checker {
   }
 
   #list(list: JsonValue[], name: string | undefined, path: string, isData: boolean): JsonValue {
-    const split = isData ? undefined : this.#splitSecrets(list)
+    this.#split.add(list, key => !isData && OWN.has(key))
     let isChanged = false
     const passed = list.map((item, index) => {
-      const at = `${path}/${index}`
-      const more = split?.get(index)
-      const next = more ? this.#block(item as JsonObject, at, more) : this.value(item, name, at, isData)
+      const next = this.value(item, name, `${path}/${index}`, isData, this.#split.in(list, index))
       isChanged ||= next !== item
       return next
     })
     return isChanged ? passed : list
   }
 
-  /** A block with a part of a secret that others have the rest of. */
-  #block(item: JsonObject, path: string, more: readonly Spot[]): JsonObject {
-    if (typeof item.text === 'string') {
-      const text = this.#text(item.text, 'text', `${path}/text`, false, more)
-      return { ...(this.#object({ ...item, text: '' }, path, false) as JsonObject), text }
-    }
-    const within = TEXT_WITHIN.find(name => textIn(item[name]) !== undefined) ?? 'content'
-    const inner = this.#block(item[within] as JsonObject, `${path}/${within}`, more)
-    return { ...(this.#object({ ...item, [within]: null }, path, false) as JsonObject), [within]: inner }
-  }
-
-  /** Secrets that are split over text blocks that follow one another, as places in each of the blocks. */
-  #splitSecrets(list: readonly JsonValue[]): ReadonlyMap<number, readonly Spot[]> | undefined {
-    if (list.length < 2 || !this.#rules.some(({ anywhere: finders }) => finders.length > 0)) return undefined
-    const blocks = list.map(
-      item =>
-        textIn(item) ?? (isJsonObject(item) ? TEXT_WITHIN.map(name => textIn(item[name])).find(isText) : undefined),
-    )
-    const found = new Map<number, Spot[]>()
-    for (let from = 0; from < blocks.length; from += 1) {
-      let to = from
-      while (to < blocks.length && blocks[to] !== undefined) to += 1
-      if (to - from > 1) this.#across(blocks.slice(from, to) as string[], from, found)
-      from = to
-    }
-    return found.size > 0 ? found : undefined
-  }
-
-  #across(blocks: readonly string[], first: number, found: Map<number, Spot[]>): void {
-    const joined = blocks.join('')
-    const { spots } = inspect(joined, this.#rules, { of: anywhere })
-    let start = 0
-    for (const [index, block] of blocks.entries()) {
-      const end = start + block.length
-      for (const spot of spots) {
-        const isWithin = spot.start >= start && spot.end <= end
-        const overlaps = spot.start < end && spot.end > start
-        if (isWithin || !overlaps) continue
-        const own = found.get(first + index) ?? []
-        own.push({ ...spot, start: Math.max(spot.start - start, 0), end: Math.min(spot.end, end) - start })
-        found.set(first + index, own)
-      }
-      start = end
-    }
-  }
-
   #object(object: JsonObject, path: string, isData: boolean): JsonValue {
+    this.#split.add(object, key => !isData && OWN.has(key))
     let isChanged = false
     const taken = new Map<string, number>()
     const entries = Object.entries(object).map(([key, value]): [string, JsonValue] => {
       const at = `${path}/${this.#pathPart(key)}`
-      const next = value === undefined ? null : this.value(value, key, at, isData || DATA.has(key))
+      const more = this.#split.in(object, key)
+      const next = value === undefined ? null : this.value(value, key, at, isData || DATA.has(key), more)
       const name = this.#name(key, at, taken)
       isChanged ||= (next !== value && value !== undefined) || name !== key
       return [name, next]

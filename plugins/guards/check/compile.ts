@@ -1,7 +1,7 @@
 import { domainFinder } from '../find/domains.ts'
 import { patternFinder } from '../find/patterns.ts'
 import { personalFinder } from '../find/personal.ts'
-import { kindsAcrossLines, secretFinder } from '../find/secrets.ts'
+import { joinedKinds, kindsAcrossLines, secretFinder } from '../find/secrets.ts'
 import type { Finder } from '../find/types.ts'
 
 /** The content that a rule looks for; at least one member. */
@@ -31,6 +31,8 @@ export interface Compiled {
   readonly anywhere: readonly Finder[]
   /** The same for a text whose line breaks within words were taken out. */
   readonly acrossLines: readonly Finder[]
+  /** In a text that was made of several ones. */
+  readonly joined: readonly Finder[]
   /** In numbers, and in names. */
   readonly numbers: readonly Finder[]
   readonly values: readonly Finder[]
@@ -42,10 +44,11 @@ export function compile({ id, match, then }: Pick<CheckedRule, 'id' | 'match' | 
   const kinds = (given: true | readonly string[]) => (given === true ? undefined : given)
   const anywhere = secrets === undefined ? [] : [secretFinder(kinds(secrets))]
   const acrossLines = secrets === undefined ? [] : [secretFinder(kindsAcrossLines(kinds(secrets)))]
+  const joined = secrets === undefined ? [] : [secretFinder(joinedKinds(kinds(secrets)))]
   const numbers = personal === undefined ? [] : [personalFinder(kinds(personal))]
   const rest = [
     ...(pattern === undefined ? [] : [patternFinder(pattern, id)]),
     ...(domains === undefined ? [] : [domainFinder(domains, id)]),
   ]
-  return { then, anywhere, acrossLines, numbers, values: [...anywhere, ...numbers, ...rest] }
+  return { then, anywhere, acrossLines, joined, numbers, values: [...anywhere, ...numbers, ...rest] }
 }

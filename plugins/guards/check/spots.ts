@@ -1,4 +1,4 @@
-import { type Decoded, joinedLines, layersOf } from '../find/decoded.ts'
+import { type Decoded, joinedLines, joinedStrings, layersOf } from '../find/decoded.ts'
 import { encodedParts } from '../find/encoded.ts'
 import type { Finder, Found } from '../find/types.ts'
 import type { Compiled } from './compile.ts'
@@ -7,6 +7,8 @@ import type { Compiled } from './compile.ts'
 const PIECE = 256 * 1024
 /** Longer than a private key in PEM. */
 const OVERLAP = 16 * 1024
+
+const JOINS = [joinedLines, joinedStrings] as const
 
 /** A place that a rule found in a text. */
 export interface Spot extends Found {
@@ -77,8 +79,10 @@ function findIn(piece: string, from: number, rules: readonly Compiled[], { of, n
   }
   for (const layer of layersOf(piece)) {
     scanLayer(layer, finders, name)
-    const joined = acrossLines.length > 0 ? joinedLines(layer) : undefined
-    if (joined) scanLayer(joined, acrossLines, undefined)
+    for (const join of acrossLines.length > 0 ? JOINS : []) {
+      const joined = join(layer)
+      if (joined) scanLayer(joined, acrossLines, undefined)
+    }
   }
 }
 

@@ -109,10 +109,21 @@ function meaning(written: string): string {
 const IS_VARIANT = new RegExp(`^(?:${VARIANTS})$`)
 /** A line break within a word, with the indentation and the backslash that programs put there. */
 const BREAK = /(?<=[\w.+/=-])\\?[ \t]{0,8}\r?\n[ \t]{0,32}(?=[\w.+/=-])/g
+/** Between two strings of JSON or of a program: of one list, of one object, of objects in a list, and with a plus sign. */
+const BETWEEN =
+  /(?<=[\w.+/=-])(?:"\s{0,32}(?:\}\s{0,32},\s{0,32}\{\s{0,32}"[^"\\]{1,64}"\s{0,8}:\s{0,8}|,\s{0,32}(?:"[^"\\]{1,64}"\s{0,8}:\s{0,8})?)"|["'`]\s{0,32}(?:\+|\.)\s{0,32}["'`])(?=[\w.+/=-])/g
 
 /** The text without the line breaks within words, as terminals and mails break long ones; undefined: there are none. */
-export function joinedLines({ text, starts, ends }: Decoded): Decoded | undefined {
-  if (!text.includes('\n')) return undefined
+export function joinedLines(decoded: Decoded): Decoded | undefined {
+  return decoded.text.includes('\n') ? without(decoded, BREAK) : undefined
+}
+
+/** The text in which strings that follow one another are one; undefined: there are none. */
+export function joinedStrings(decoded: Decoded): Decoded | undefined {
+  return /["'`]/.test(decoded.text) ? without(decoded, BETWEEN) : undefined
+}
+
+function without({ text, starts, ends }: Decoded, pattern: RegExp): Decoded | undefined {
   const pieces: string[] = []
   const from = new Uint32Array(text.length)
   const to = new Uint32Array(text.length)
@@ -125,8 +136,8 @@ export function joinedLines({ text, starts, ends }: Decoded): Decoded | undefine
       to[length] = ends?.[at] ?? at + 1
     }
   }
-  BREAK.lastIndex = 0
-  for (let match = BREAK.exec(text); match; match = BREAK.exec(text)) {
+  pattern.lastIndex = 0
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
     put(match.index)
     at += match[0].length
   }

@@ -135,6 +135,11 @@ export function kindsAcrossLines(kinds: readonly string[] | undefined): readonly
   return (kinds ?? SECRET_KINDS).filter(kind => kind !== 'url_password' && kind !== 'private_key')
 }
 
+/** Kinds that are found in a text that was made of several ones: an address and what follows it would often look like one with a password. */
+export function joinedKinds(kinds: readonly string[] | undefined): readonly string[] {
+  return (kinds ?? SECRET_KINDS).filter(kind => kind !== 'url_password')
+}
+
 /** The shortest text that can hold a secret: a password in a URL. */
 const SHORTEST = 12
 

@@ -39,3 +39,19 @@ test('at most 1 in 1,000 is touched', () => {
   expect(touched[1]).toBeLessThanOrEqual(texts.length / 1_000)
   expect(wrongAddresses).toBe(0)
 }, 120_000)
+
+test('at most 1 in 1,000 lists of ordinary texts, and of ordinary objects, is touched', () => {
+  const rules = [compile({ id: 'secrets', match: { secrets: true }, then: 'mask' })]
+  const isTouched = (value: unknown) =>
+    check(JSON.stringify({ structuredContent: { value } }), rules).changed !== undefined
+  const lists = corpus().map(text => text.split(/[\s|,"'`]+/))
+  const objects = [...new Bun.Glob('node_modules/**/package.json').scanSync({ cwd: ROOT })].map(path =>
+    readFileSync(join(ROOT, path), 'utf8'),
+  )
+  const words = lists.filter(isTouched).length
+  const packages = objects.filter(text => isTouched({ text }) || isTouched(JSON.parse(text))).length
+  console.log(`${lists.length} lists: ${words} touched; ${objects.length} objects: ${packages} touched`)
+  expect(objects.length).toBeGreaterThan(100)
+  expect(words).toBeLessThanOrEqual(lists.length / 1_000)
+  expect(packages).toBeLessThanOrEqual(objects.length / 1_000)
+}, 120_000)
