@@ -117,7 +117,8 @@ export class QuotaGate implements CallGate {
   }
 
   #refusal(of: QuotaKind, name: string, { code, limit, retryAfterSeconds }: Reached) {
-    const message = `${TEXTS[code](limit)} of ${name} ${code === 'quota_at_once' ? 'are in flight' : 'are used up'}`
+    const verb = limit === 1 ? 'is' : 'are'
+    const message = `The ${limit} ${TEXTS[code](limit === 1 ? '' : 's')} of ${name} ${verb} ${code === 'quota_at_once' ? 'in flight' : 'used up'}`
     // A refusal with 429 always says when to try again.
     const seconds = Number.isFinite(retryAfterSeconds) ? retryAfterSeconds : secondsUntilTomorrow(Date.now())
     return this.#context.error(code, message, { retryAfterSeconds: seconds, data: { of, limit } })
@@ -151,11 +152,12 @@ function placeOf({ actor: { userId, credential }, server, tool }: Called) {
   return { user_id: userId, key_id: keyOf(credential), server_id: server.id, tool: tool.name }
 }
 
-const TEXTS: Readonly<Record<Reached['code'], (limit: number) => string>> = {
-  quota_rate: limit => `The ${limit} calls a minute`,
-  quota_day: limit => `The ${limit} calls a day`,
-  quota_at_once: limit => `The ${limit} calls at once`,
-  quota_tokens: limit => `The ${limit} tokens of results a day`,
+/** The words for what is limited, with the ending of its plural. */
+const TEXTS: Readonly<Record<Reached['code'], (s: string) => string>> = {
+  quota_rate: s => `call${s} a minute`,
+  quota_day: s => `call${s} a day`,
+  quota_at_once: s => `call${s} at once`,
+  quota_tokens: s => `token${s} of results a day`,
 }
 
 /** Id of the key that is in use or made what is, or of the grant with its kind; empty for a sign-in. */

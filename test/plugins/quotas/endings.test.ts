@@ -43,7 +43,9 @@ test('a call of a server that cannot be reached does not count, over REST and fo
   expect((await admin.ok('GET', '/api/usage?range=1d')).items).toEqual([])
   await admin.ok('POST', '/api/servers/echo/start')
   await until(async () => (await echo()).status === 200, { what: 'the first call that counts' })
-  expect((await echo()).json.code).toMatch(/^quota_/)
+  expect((await echo()).json).toMatchObject({
+    ...{ code: 'quota_day', detail: 'The 1 call a day of the server "echo" is used up' },
+  })
   await set('/api/servers/echo', { quota: null })
 })
 
