@@ -74,7 +74,7 @@ export interface GatedEnd {
   readonly failed: boolean
   /** Characters of the result's text. */
   readonly resultCharacters: number
-  /** The server has made a task of the call, whose client asks for its result: `task` of the gate is called later. */
+  /** The server has made a task of the call, whose client asks for its result: `task` of the gate is called. */
   readonly task: boolean
 }
 
@@ -99,6 +99,9 @@ export interface CallGate {
   decide(call: GatedCall): Decision | Promise<Decision>
   /** Called once for each call that it let pass. */
   ended?(call: GatedCall, end: GatedEnd): void
-  /** Called after `ended` for a call that became a task of its client: once when it is over, and at most once with its result. */
-  task?(call: GatedCall, event: TaskEvent): void
+  /**
+   * Called after `ended` for a call that became a task of its client. The function that it returns is called once when the task is
+   * over, and at most once with its result. The hub keeps it as long as the task, so it must not hold the call with its arguments.
+   */
+  task?(call: GatedCall): (event: TaskEvent) => void
 }

@@ -10,6 +10,9 @@ import type { Usage } from './usage.ts'
 /** After gates that ask people, whose decision may take minutes. */
 const ORDER = 200
 
+/** A call without its arguments, which are not kept for as long as a task. */
+type Called = Pick<GatedCall, 'actor' | 'group' | 'server'> & { readonly tool: { readonly name: string } }
+
 interface Begun {
   readonly metered: readonly Metered[]
   readonly atMs: number
@@ -72,21 +75,30 @@ export class QuotaGate implements CallGate {
     if (sent) this.#usage.count(placeOf(call), { calls: 1, failures: failed && !sentAgain ? 1 : 0, tokens })
   }
 
-  task(call: GatedCall, event: TaskEvent): void {
+  task(call: GatedCall): (event: TaskEvent) => void {
+    const { actor, group, server, tool } = call
     const begun = this.#begun.get(call)
-    if (!begun) return
-    const nowMs = Date.now()
-    if (event.kind === 'over') {
-      for (const { meter } of begun.metered) meter.end(begun.atMs, nowMs, true)
-      return
-    }
     this.#begun.delete(call)
-    const tokens = tokensOf(event.resultCharacters)
-    for (const one of begun.metered) this.#took(one, call, tokens, nowMs)
-    this.#usage.count(placeOf(call), { calls: 0, failures: event.failed ? 1 : 0, tokens })
+    return this.#ofTask(begun ?? { metered: [], atMs: 0 }, {
+      ...{ actor, server, tool: { name: tool.name } },
+      ...(group ? { group } : {}),
+    })
   }
 
-  #took(one: Metered, call: GatedCall, tokens: number, nowMs: number): void {
+  #ofTask({ metered, atMs }: Begun, call: Called): (event: TaskEvent) => void {
+    return event => {
+      const nowMs = Date.now()
+      if (event.kind === 'over') {
+        for (const { meter } of metered) meter.end(atMs, nowMs, true)
+        return
+      }
+      const tokens = tokensOf(event.resultCharacters)
+      for (const one of metered) this.#took(one, call, tokens, nowMs)
+      this.#usage.count(placeOf(call), { calls: 0, failures: event.failed ? 1 : 0, tokens })
+    }
+  }
+
+  #took(one: Metered, call: Called, tokens: number, nowMs: number): void {
     if (tokens > 0) one.meter.take(nowMs, tokens)
     this.#notice(one, call, nowMs)
   }
@@ -105,14 +117,15 @@ export class QuotaGate implements CallGate {
   }
 
   #refusal(of: QuotaKind, name: string, { code, limit, retryAfterSeconds }: Reached) {
-    const message = `${TEXTS[code](limit)} of ${name} ${code === 'quota_at_once' ? 'are in flight' : 'are used up'}`
+    const verb = limit === 1 ? 'is' : 'are'
+    const message = `The ${limit} ${TEXTS[code](limit === 1 ? '' : 's')} of ${name} ${verb} ${code === 'quota_at_once' ? 'in flight' : 'used up'}`
     // A refusal with 429 always says when to try again.
     const seconds = Number.isFinite(retryAfterSeconds) ? retryAfterSeconds : secondsUntilTomorrow(Date.now())
     return this.#context.error(code, message, { retryAfterSeconds: seconds, data: { of, limit } })
   }
 
   /** Notifies the owner once a day that a quota is nearly used up. */
-  #notice({ plan, meter }: Metered, call: GatedCall, nowMs: number): void {
+  #notice({ plan, meter }: Metered, call: Called, nowMs: number): void {
     const used = meter.used(nowMs)
     for (const quota of OF_DAY) {
       const limit = plan.quota[quota]
@@ -135,15 +148,16 @@ export class QuotaGate implements CallGate {
   }
 }
 
-function placeOf({ actor: { userId, credential }, server, tool }: GatedCall) {
+function placeOf({ actor: { userId, credential }, server, tool }: Called) {
   return { user_id: userId, key_id: keyOf(credential), server_id: server.id, tool: tool.name }
 }
 
-const TEXTS: Readonly<Record<Reached['code'], (limit: number) => string>> = {
-  quota_rate: limit => `The ${limit} calls a minute`,
-  quota_day: limit => `The ${limit} calls a day`,
-  quota_at_once: limit => `The ${limit} calls at once`,
-  quota_tokens: limit => `The ${limit} tokens of results a day`,
+/** The words for what is limited, with the ending of its plural. */
+const TEXTS: Readonly<Record<Reached['code'], (s: string) => string>> = {
+  quota_rate: s => `call${s} a minute`,
+  quota_day: s => `call${s} a day`,
+  quota_at_once: s => `call${s} at once`,
+  quota_tokens: s => `token${s} of results a day`,
 }
 
 /** Id of the key that is in use or made what is, or of the grant with its kind; empty for a sign-in. */
@@ -172,7 +186,7 @@ function nameOf({ kind, subject }: Plan, { actor: { credential }, group, server,
   }
 }
 
-function ownerOf(kind: QuotaKind, { actor, group, server }: GatedCall): string | undefined {
+function ownerOf(kind: QuotaKind, { actor, group, server }: Called): string | undefined {
   if (kind === 'system') return undefined
   if (kind === 'group') return group?.ownerId
   return kind === 'server' || kind === 'tool' ? server.ownerId : actor.userId

@@ -68,12 +68,11 @@ export class CallGates {
       if (call.signal.aborted) return run.cancelled
       throw error
     } finally {
-      for (const gate of passed) this.#notify(() => gate.ended?.(call, end), call)
-      const following = passed.filter(gate => gate.task)
-      if (end.task && following.length > 0)
-        run.follow(event => {
-          for (const gate of following) this.#notify(() => gate.task?.(call, event), call)
-        })
+      for (const gate of passed) this.#ended(gate, call, end)
+      if (end.task) {
+        const listeners = passed.flatMap(gate => this.#listenerOf(gate, call))
+        if (listeners.length > 0) run.follow(toAll(listeners, this.#log, call.requestId))
+      }
     }
   }
 
@@ -108,12 +107,37 @@ export class CallGates {
     return decision === 'pass' ? decision : decision.denied
   }
 
-  #notify(notify: () => void, call: GatedCall): void {
+  #listenerOf(gate: CallGate, call: GatedCall): readonly ((event: TaskEvent) => void)[] {
     try {
-      notify()
+      return gate.task ? [gate.task(call)] : []
+    } catch (error) {
+      this.#log.error('A gate failed at a task', { requestId: call.requestId, error: String(error) })
+      return []
+    }
+  }
+
+  #ended(gate: CallGate, call: GatedCall, end: GatedEnd): void {
+    try {
+      gate.ended?.(call, end)
     } catch (error) {
       this.#log.error('A gate failed at the end of a call', { requestId: call.requestId, error: String(error) })
     }
+  }
+}
+
+/** One listener for all gates. It is a function of its own, so that no call is kept for as long as its task. */
+function toAll(
+  listeners: readonly ((event: TaskEvent) => void)[],
+  log: PluginLogger,
+  requestId: string,
+): (event: TaskEvent) => void {
+  return event => {
+    for (const listener of listeners)
+      try {
+        listener(event)
+      } catch (error) {
+        log.error('A gate failed at the end of a task', { requestId, error: String(error) })
+      }
   }
 }
 

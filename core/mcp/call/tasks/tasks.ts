@@ -12,7 +12,7 @@ import type { Outcome } from '../exchange.ts'
 import type { Forwarder, Routed } from '../forwarder.ts'
 import type { MethodHandler } from '../router.ts'
 import { type Change, CoreTaskRun } from '../task-run.ts'
-import { createdTask, taskState, withRelatedTask } from '../task-state.ts'
+import { createdTask, isForgotten, taskState, withRelatedTask } from '../task-state.ts'
 import { ExtensionTaskRun } from './extension-task-run.ts'
 import { declaresTasks, type ExtensionTasks } from './extension-tasks.ts'
 import type { OpenTask, TaskPlace, TaskTable } from './task-table.ts'
@@ -133,6 +133,8 @@ export class Tasks {
     const finish = (reply: UpstreamReply): Outcome => {
       const value = reply.kind === 'result' ? parseExact(String(reply.text)) : undefined
       const state = taskState(value)
+      if (isForgotten(reply)) task.end()
+      if (method === 'tasks/cancel') task.release()
       if (!state || !isJsonObject(value)) return this.#forwarder.outcome(routed, member, reply)
       task.noted(state)
       const named = withRelatedTask({ ...value, taskId: task.id }, task.id)
