@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Client, type Hub, startHub, stdioFixture } from '../../support/hub.ts'
+import { atLeast } from '../../support/pace.ts'
 import { until } from '../../support/wait.ts'
 
 setDefaultTimeout(60_000)
@@ -121,7 +122,7 @@ test('an expired one gives nothing', async () => {
     ...{ things: [server('notes')], role: 'use', expires: '2020-01-01T00:00:00Z' },
   })
   expect([past.status, past.json.code]).toEqual([400, 'validation_failed'])
-  const expires = new Date(Date.now() + 1_500).toISOString()
+  const expires = new Date(Date.now() + atLeast(1_500)).toISOString()
   const { token } = await invite(ada, { things: [server('notes')], expires })
   await until(async () => (await preview(bob, token)).status === 410, { what: 'the end of the invitation' })
   for (const answer of [await preview(bob, token), await accept(bob, token)])
