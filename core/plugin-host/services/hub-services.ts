@@ -175,10 +175,12 @@ export function pluginStates({ registry, upstreams }: HubParts): PluginStates {
   const { servers } = registry
   return {
     async of(actor, ref, waitMs = 0): Promise<StateInfo> {
-      const record = await servers.resolve(actor, ref, 'use')
+      const { id, ownerName, name } = await servers.resolve(actor, ref, 'use')
       const running = begun(upstreams())
-      if (waitMs > 0) await running.settled(record.id, Math.min(waitMs, 60_000))
-      const { state, reason } = running.status(record.id, record)
+      if (waitMs > 0) await running.settled(id, Math.min(waitMs, 60_000))
+      // The wait may be long enough for a share to end.
+      const record = await servers.resolve(actor, `${ownerName}~${name}`, 'use')
+      const { state, reason } = running.status(id, record)
       return { state, ...(reason ? { reason: { code: reason.code, message: reason.message } } : {}) }
     },
     async restart(actor, ref) {

@@ -100,10 +100,10 @@ export class Shares implements ShareRegistry {
     const change = await this.#write(actor, target, async trx => {
       const found = await findSubject(trx, subject)
       const present = await shareRows(trx, kind, target.id)
-      refuseStated(present.filter(one => isSubject(one, found)))
       refuseOwner(target, found, '#/subject')
       named = subjectText(found)
       if (keepsGreater && includesRole(roleIn(present, found) ?? undefined, role)) return []
+      refuseStated(present.filter(one => isSubject(one, found)))
       return [{ subject: found, role }]
     })
     const concerned = change.shares.find(share => share.subject === named)

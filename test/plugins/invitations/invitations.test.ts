@@ -1,6 +1,7 @@
 /** Invitation links: accepted, expired, used, raced, forwarded, guessed, and of owners who can share no more. */
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Client, type Hub, startHub, stdioFixture } from '../../support/hub.ts'
 import { atLeast } from '../../support/pace.ts'
@@ -67,6 +68,34 @@ test('a greater role stays, and the owner gets nothing but the answer', async ()
   expect((await accept(ada, token)).status).toBe(200)
   expect((await accept(cleo, token)).status).toBe(200)
   expect(await roleOf(cleo, '/api/servers/ada~files')).toBe('change')
+})
+
+test('beside shares that the settings file states, it gives the rest, and only once', async () => {
+  const stated = {
+    shares: ['cleo', 'bob'].map(name => ({ subject: `user:${name}`, role: name === 'bob' ? 'use' : 'change' })),
+  }
+  await writeFile(
+    hub.settingsFile,
+    JSON.stringify({
+      plugins: [{ use: 'invitations', limits: { invitationsPerUser: 20 } }],
+      mcpServers: { filed: { ...stdioFixture('echo'), ...stated, enabled: false } },
+    }),
+  )
+  await until(async () => (await roleOf(cleo, '/api/servers/admin~filed')) === 'change', { what: 'the stated shares' })
+  await admin.ok('POST', '/api/servers', { name: 'beside', ...stdioFixture('echo'), enabled: false })
+  const { id, token } = await invite(admin, { things: [server('beside'), server('filed')], role: 'see', uses: 2 })
+  // The greater role is stated.
+  expect((await accept(cleo, token)).status).toBe(200)
+  expect(await roleOf(cleo, '/api/servers/admin~filed')).toBe('change')
+  expect(await roleOf(cleo, '/api/servers/admin~beside')).toBe('see')
+  // A smaller one is stated, and only the file changes it.
+  expect((await accept(bob, token)).json.code).toBe('settings_read_only')
+  expect(await roleOf(bob, '/api/servers/admin~filed')).toBe('use')
+  expect(await roleOf(bob, '/api/servers/admin~beside')).toBe('see')
+  await admin.ok('DELETE', '/api/servers/beside/shares/user:bob')
+  expect((await accept(bob, token)).json.code).toBe('invitation_used')
+  expect((await bob.request('GET', '/api/servers/admin~beside')).status).toBe(404)
+  await admin.ok('DELETE', `/api/invitations/${id}`)
 })
 
 test('of two people who accept a forwarded invitation for one at once, one gets it', async () => {
