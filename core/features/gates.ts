@@ -74,7 +74,17 @@ export interface GatedEnd {
   readonly failed: boolean
   /** Characters of the result's text. */
   readonly resultCharacters: number
+  /** The server has made a task of the call, whose client asks for its result: `task` of the gate is called later. */
+  readonly task: boolean
 }
+
+/**
+ * The end of a call that became a task of its client. `over`: it does not run any more, as far as the hub knows: its server, its time
+ * or its connection has ended it, or its client has not asked for it for ten minutes. `result`: the client got it, in most cases after that.
+ */
+export type TaskEvent =
+  | { readonly kind: 'over' }
+  | { readonly kind: 'result'; readonly failed: boolean; readonly resultCharacters: number }
 
 /**
  * Decides whether a tools/call is sent to its server. Gates are asked in their order, each once the one before has let the call
@@ -89,4 +99,6 @@ export interface CallGate {
   decide(call: GatedCall): Decision | Promise<Decision>
   /** Called once for each call that it let pass. */
   ended?(call: GatedCall, end: GatedEnd): void
+  /** Called after `ended` for a call that became a task of its client: once when it is over, and at most once with its result. */
+  task?(call: GatedCall, event: TaskEvent): void
 }

@@ -281,11 +281,8 @@ export class Router {
       const { group } = scope.resolved
       const sentCall = { caller: exchange, group, target, startedMs, endedMs, traceId: trace?.traceId }
       this.#records.sent(sentCall, reply, outcome, routed.held)
-      return truncated(
-        routed,
-        target,
-        failureForModel(exchange, () => scope.face(target.member.server.id), outcome),
-      )
+      const answer = failureForModel(exchange, () => scope.face(target.member.server.id), outcome)
+      return truncated(routed, target, 'unsent' in reply ? { ...answer, unsent: true } : answer)
     }
     if (!target.task && sent.task === undefined) return this.#parts.forwarder.forward(routed, target, sent, finish)
     return this.#parts.tasks.call(routed, target, sent, finish)

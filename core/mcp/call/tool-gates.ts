@@ -34,7 +34,9 @@ export function throughGates(gates: CallGates, forwarder: Forwarder, one: ToolCa
   // From now on, a caller that loses the target is noticed.
   exchange.target = target
   return gates.through<Outcome>({
-    ...{ exchange, abort, again, send, endOf: gatedEnd, cancelled: { kind: 'cancelled' } },
+    ...{ exchange, abort, again, send, cancelled: { kind: 'cancelled' } },
+    endOf: outcome => gatedEnd(outcome, exchange.task !== undefined),
+    follow: listener => exchange.task?.follow(listener),
     call: gatedCall(exchange, scope, target, { params, sent }, abort.signal),
     async recheck() {
       await forwarder.settled(routed, target)
@@ -58,12 +60,14 @@ function deniedOutcome({ code, message }: HubError): Outcome {
 }
 
 /** The outcome of a call that was sent, as gates get it. */
-function gatedEnd(outcome: Outcome): GatedEnd {
+function gatedEnd(outcome: Outcome, task: boolean): GatedEnd {
   const { kind } = outcome
   return {
-    sent: !(kind === 'result' && outcome.unsent === true),
+    sent: outcome.unsent !== true,
     sentAgain: kind === 'input_required' || (kind === 'error' && outcome.error.code === URL_ELICITATION_REQUIRED),
     failed: kind !== 'result' && kind !== 'task',
-    resultCharacters: kind === 'result' ? weightOfText(outcome.resultText) : 0,
+    // The description of a task is no result.
+    resultCharacters: kind === 'result' && !task ? weightOfText(outcome.resultText) : 0,
+    task,
   }
 }

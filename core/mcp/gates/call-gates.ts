@@ -1,13 +1,13 @@
 import { HubError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
-import type { CallGate, Decision, GatedCall, GatedEnd } from '../../features/gates.ts'
+import type { CallGate, Decision, GatedCall, GatedEnd, TaskEvent } from '../../features/gates.ts'
 import { type Asking, ask } from './question.ts'
 
 /** Most questions of one gate about one call; a gate that asks more often fails. */
 const MOST_QUESTIONS = 10_000
 /** Tool or arguments are others than those that the gates have seen. */
 const CHANGED = Symbol('changed')
-const NOT_SENT: GatedEnd = { sent: false, sentAgain: false, failed: true, resultCharacters: 0 }
+const NOT_SENT: GatedEnd = { sent: false, sentAgain: false, failed: true, resultCharacters: 0, task: false }
 
 /** A call on its way through the gates. */
 export interface GatedRun<Outcome> {
@@ -24,6 +24,8 @@ export interface GatedRun<Outcome> {
   denied(error: HubError): Outcome
   readonly cancelled: Outcome
   endOf(outcome: Outcome): GatedEnd
+  /** Calls `listener` with what becomes of the task that the server has made of the call. */
+  follow(listener: (event: TaskEvent) => void): void
 }
 
 /** The gates of plugins, through which each tools/call goes before it is sent. */
@@ -66,7 +68,12 @@ export class CallGates {
       if (call.signal.aborted) return run.cancelled
       throw error
     } finally {
-      for (const gate of passed) this.#ended(gate, call, end)
+      for (const gate of passed) this.#notify(() => gate.ended?.(call, end), call)
+      const following = passed.filter(gate => gate.task)
+      if (end.task && following.length > 0)
+        run.follow(event => {
+          for (const gate of following) this.#notify(() => gate.task?.(call, event), call)
+        })
     }
   }
 
@@ -101,9 +108,9 @@ export class CallGates {
     return decision === 'pass' ? decision : decision.denied
   }
 
-  #ended(gate: CallGate, call: GatedCall, end: GatedEnd): void {
+  #notify(notify: () => void, call: GatedCall): void {
     try {
-      gate.ended?.(call, end)
+      notify()
     } catch (error) {
       this.#log.error('A gate failed at the end of a call', { requestId: call.requestId, error: String(error) })
     }

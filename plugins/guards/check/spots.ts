@@ -1,5 +1,5 @@
-import { encodedParts } from '../find/base64.ts'
 import { type Decoded, joinedLines, layersOf } from '../find/decoded.ts'
+import { encodedParts } from '../find/encoded.ts'
 import type { Finder, Found } from '../find/types.ts'
 import type { Compiled } from './compile.ts'
 

@@ -7,6 +7,15 @@ export interface Found {
   readonly host?: string
 }
 
+/** A part of a text that encodes another text. */
+export interface Encoded {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+  /** Encodes a text in the digits, the lines and the character set of this part. */
+  readonly encode: (text: string) => string
+}
+
 /**
  * Finds places in a text, in time that grows with the length of the text alone. `name`: of the member whose value the text is.
  */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
 import { check } from '../../../plugins/guards/check/check.ts'
 import { compile, type Match } from '../../../plugins/guards/check/compile.ts'
-import { FORMS, jwt, random } from './planted.ts'
+import { checked, FORMS, jwt, random } from './planted.ts'
 
 const ALL: Match = { secrets: true, personal: true }
 
@@ -56,6 +57,10 @@ const encoded = (value: unknown, charset: BufferEncoding) =>
   Buffer.from((value as ReturnType<typeof text>).content[0]?.text ?? '', 'base64').toString(charset)
 const blocksOf = (value: unknown) =>
   [...JSON.stringify(value).matchAll(/"text":"((?:[^"\\]|\\.)*)"/g)].map(([, part]) => JSON.parse(`"${part}"`)).join('')
+const hex = (value: string) => Buffer.from(value).toString('hex')
+/** The texts of the longest runs of hexadecimal digits. */
+const hexIn = (value: string) =>
+  [...value.matchAll(/(?:[\da-f]{2}){12,}/gi)].map(([run]) => Buffer.from(run, 'hex').toString()).join('')
 const CHINESE = '这是一个很长的说明，里面有密钥：'.repeat(9)
 
 /** Wrappings that readers undo in ways of their own: the wrapping, and the reader. */
@@ -110,6 +115,46 @@ const WAYS: Readonly<Record<string, readonly [(secret: string) => unknown, (valu
   'base 64 of UTF-16': [
     secret => text(Buffer.from(`secret: ${secret}`, 'utf16le').toString('base64')),
     value => encoded(value, 'utf16le'),
+  ],
+  hexadecimal: [secret => text(`dump: ${hex(`password: ${secret}`)} end`), value => hexIn(blocksOf(value))],
+  'hexadecimal at an odd digit': [secret => text(`abc${hex(secret)}f`), value => hexIn(blocksOf(value).slice(3))],
+  'hexadecimal behind other bytes': [
+    secret => text(`0xdeadbeef00${hex(secret).toUpperCase()}00ff`),
+    value => hexIn(blocksOf(value).slice(12)),
+  ],
+  'hexadecimal in pairs': [
+    secret => text(`key ${hex(secret).replace(/..(?=.)/g, '$&:')}`),
+    value => hexIn(blocksOf(value).replaceAll(':', '')),
+  ],
+  'hexadecimal of C': [
+    secret =>
+      text(
+        `{${hex(secret)
+          .replace(/..(?=.)/g, '$&, ')
+          .replace(/[\da-f]{2}/g, '0x$&')}}`,
+      ),
+    value => hexIn(blocksOf(value).replace(/0x|, /g, '')),
+  ],
+  'hexadecimal in lines': [
+    secret => text(hex(`${'before '.repeat(9)}${secret}`).replace(/.{60}/g, '$&\n')),
+    value => hexIn(blocksOf(value).replaceAll('\n', '')),
+  ],
+  'hexadecimal in groups and lines': [
+    secret => text(hex(secret).replace(/.{4}/g, '$& ').replace(/.{40}/g, '$&\n')),
+    value => hexIn(blocksOf(value).replace(/\s/g, '')),
+  ],
+  'hexadecimal of UTF-16': [
+    secret => text(`x'${Buffer.from(`key ${secret}`, 'utf16le').toString('hex')}'`),
+    value => Buffer.from(/[\da-f]{24,}/.exec(blocksOf(value))?.[0] ?? '', 'hex').toString('utf16le'),
+  ],
+  'hexadecimal of Chinese': [secret => text(hex(`${CHINESE}${secret}`)), value => hexIn(blocksOf(value))],
+  'hexadecimal in base 64': [
+    secret => text(Buffer.from(`hex: ${hex(secret)}`).toString('base64')),
+    value => hexIn(encoded(value, 'utf8')),
+  ],
+  'base 64 in hexadecimal': [
+    secret => text(hex(Buffer.from(`key: ${secret}`).toString('base64'))),
+    value => Buffer.from(hexIn(blocksOf(value)), 'base64').toString(),
   ],
   'the text of two messages': [
     secret => ({
@@ -181,6 +226,26 @@ describe('secrets', () => {
     expect(Buffer.from(after, 'base64').toString()).toBe(
       `${'before '.repeat(9)}[masked:github_token] ${'behind '.repeat(9)}`,
     )
+  })
+
+  test('what was hexadecimal is so again, with its case and its separators', () => {
+    const secret = `ghp_${checked()}`
+    const pairs = (value: string) => hex(value).replace(/..(?=.)/g, '$&:')
+    for (const [before, after] of [
+      [`a ${hex(`my ${secret}!`)} b`, `a ${hex('my [masked:github_token]!')} b`],
+      [`0x${hex(secret).toUpperCase()}`, `0x${hex('[masked:github_token]').toUpperCase()}`],
+      [pairs(`my ${secret}!`), pairs('my [masked:github_token]!')],
+    ])
+      expect(masked(text(before ?? ''))).toEqual(text(after ?? ''))
+  })
+
+  test('ids and hashes in hexadecimal stay as they are', () => {
+    const values = Array.from({ length: 2_000 }, (_, at) => {
+      const digits = randomBytes([16, 20, 32, 64][at % 4] ?? 16).toString('hex')
+      return at % 3 === 0 ? digits.toUpperCase() : at % 3 === 1 ? digits.replace(/..(?=.)/g, '$&:') : digits
+    })
+    const all = { content: values.map(value => ({ type: 'text', text: value })), structuredContent: { values } }
+    expect(masked(all, { ...ALL, pattern: ['secret'], domains: ['good.example'] })).toEqual(all)
   })
 
   test('each is named by its kind', () => {

@@ -83,6 +83,9 @@ test('lists have what is shared, by name and by team, and the reach of a server 
   const reach = await registry.shares.reachOf(server)
   expect([bob, cleo, ada].map(({ userId }) => reach(userId))).toEqual([true, true, false])
   expect((await refusal(registry.servers.resolve(cleo, 'bob~notes', 'use'))).code).toBe('server_not_found')
+  await registry.users.update(ada, 'bob', { disabled: true })
+  const later = await registry.shares.reachOf(await registry.servers.resolve(ada, 'bob~notes', 'owner'))
+  expect([bob, cleo, ada].map(({ userId }) => later(userId))).toEqual([true, false, false])
 })
 
 test('a source sets the teams of its provider alone, of groups that are exactly equal', async () => {

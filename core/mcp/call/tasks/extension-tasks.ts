@@ -75,7 +75,7 @@ export class ExtensionTasks {
       if (!state || !isPlainObject(value)) return finish(undescribed())
       const serverId = target.member.server.id
       const id = this.#seal(routed.scope, target, state.taskId)
-      this.#table.add({ userId, serverId, connection: undefined }, '', state, id)
+      routed.exchange.task = this.#table.add({ userId, serverId, connection: undefined }, '', state, id)
       return finish({ kind: 'task', text: JSON.stringify({ ...value, taskId: id }) })
     }
     return this.#forwarder
@@ -90,12 +90,15 @@ export class ExtensionTasks {
       const value = reply.kind === 'result' ? parseExact(String(reply.text)) : undefined
       const state = taskState(value)
       if (!state || !isPlainObject(value)) return this.#unknown(routed, task, reply)
-      this.#table.noted(task.id, state)
+      const open = this.#table.asked(task.id)
+      open?.noted(state)
       const { result } = value
       // The official client demands the type, which the specification's own examples leave out.
       const shown = isPlainObject(result)
         ? { result: { resultType: 'complete', ...this.#shaped(routed, task.target, result) } }
         : {}
+      if (isPlainObject(result)) open?.resulted(result.isError === true, JSON.stringify(result).length)
+      else if (value.error !== undefined) open?.resulted(true, 0)
       return { kind: 'result', resultText: JSON.stringify({ ...value, ...shown, taskId: task.id }) }
     })
   }
