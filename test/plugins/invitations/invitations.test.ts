@@ -60,12 +60,18 @@ test('it shows what is given and by whom, gives it at a click, and only once to 
   expect((await accept(bob, token)).json.code).toBe('invitation_unknown')
 })
 
-test('a greater role stays, and the owner gets nothing but the answer', async () => {
+test('a greater role stays, a smaller one is raised, and the owner gets nothing but the answer', async () => {
   await ada.ok('PUT', '/api/servers/files/shares/user:cleo', { role: 'change' })
   const { token } = await invite(ada, { things: [server('files')] })
   expect((await accept(ada, token)).status).toBe(200)
   expect((await accept(cleo, token)).status).toBe(200)
   expect(await roleOf(cleo, '/api/servers/ada~files')).toBe('change')
+  await ada.ok('PUT', '/api/servers/files/shares/user:bob', { role: 'use' })
+  const greater = await invite(ada, { things: [server('files'), server('files')], role: 'see' })
+  expect((await preview(bob, greater.token)).json.things.map(({ ref }: { ref: string }) => ref)).toEqual(['ada~files'])
+  expect((await accept(bob, greater.token)).status).toBe(200)
+  expect(await roleOf(bob, '/api/servers/ada~files')).toBe('see')
+  await ada.ok('DELETE', '/api/servers/files/shares/user:bob')
 })
 
 test('of two people who accept a forwarded invitation for one at once, one gets it', async () => {
