@@ -27,8 +27,8 @@ async function enter(page: Page, name: string): Promise<void> {
 }
 
 /** Signs in at the issuer for a page, whose tab refuses requests to another host, and lets the browser come back. */
-function answerAs(page: Page, subject: string): Promise<void> {
-  return page.route('**/api/auth/providers/company/start', async route => {
+async function answerAs(page: Page, subject: string): Promise<void> {
+  await page.route('**/api/auth/providers/company/start', async route => {
     const { url } = await (await route.fetch()).json()
     await route.fulfill({ json: { url: await signInAt(url, subject) } })
   })

@@ -11,6 +11,10 @@ import { openWorld, type World } from '../../unit/registry/world.ts'
 
 const DAY_MS = 86_400_000
 const MIDNIGHT_MS = Date.UTC(2026, 10, 30)
+const NEAR = 0.8
+const ONE = { calls: 1, failures: 0, tokens: 1 }
+/** Nobody has called today. */
+const NO_USE = { today: () => ({ calls: 0, tokens: 0 }) }
 const BEFORE = { day: '2026-11-29', calls: 0, tokens: 0 }
 
 let world: World
@@ -48,7 +52,7 @@ test('a call of yesterday that was not sent takes nothing from the numbers of to
   const meter = new Meter(BEFORE)
   meter.begin(MIDNIGHT_MS - 1_000)
   meter.begin(MIDNIGHT_MS + 1_000)
-  meter.end(MIDNIGHT_MS - 1_000, MIDNIGHT_MS + 2_000, false, 0)
+  meter.end(MIDNIGHT_MS - 1_000, MIDNIGHT_MS + 2_000, false)
   expect(meter.used(MIDNIGHT_MS + 2_000)).toMatchObject({ perMinute: 1, perDay: 1, atOnce: 1 })
 })
 
@@ -57,7 +61,7 @@ test('a call that was not sent, and began a minute ago, takes nothing from the s
   const beganMs = MIDNIGHT_MS - 200_000
   meter.begin(beganMs)
   meter.begin(beganMs + 60_000)
-  meter.end(beganMs, beganMs + 60_000, false, 0)
+  meter.end(beganMs, beganMs + 60_000, false)
   expect(meter.used(beganMs + 60_000)).toMatchObject({ perMinute: 1, perDay: 1 })
 })
 
@@ -73,9 +77,9 @@ test('a clock that is set back keeps the numbers of the later day, and a new day
 test('numbers that could not be written are written later', async () => {
   const { userId } = world.bob
   const { both, mend } = failingAtFirst()
-  const [plans, usage] = [new Plans(both, { users: { perDay: 9 } }), new Usage(both, 10)]
+  const [plans, usage] = [new Plans(both, { users: { perDay: 9 }, near: NEAR }, NO_USE), new Usage(both, 10)]
   plans.ofUser(userId)?.meter.begin(Date.now())
-  usage.count({ user_id: userId, key_id: '', server_id: 's', tool: 't' }, true, 3)
+  usage.count({ user_id: userId, key_id: '', server_id: 's', tool: 't' }, { calls: 1, failures: 1, tokens: 3 })
   for (const part of [plans, usage]) expect(await part.write().catch((error: Error) => error.message)).toMatch('disk')
   mend()
   await Promise.all([plans.write(), usage.write()])
@@ -88,7 +92,7 @@ test('numbers that could not be written are written later', async () => {
 
 test('a user who gets a quota in place of the one that all have keeps its calls in flight and of the minute', async () => {
   const { userId } = world.cleo
-  const plans = new Plans(tables, { users: { atOnce: 2 } })
+  const plans = new Plans(tables, { users: { atOnce: 2 }, near: NEAR }, NO_USE)
   plans.ofUser(userId)?.meter.begin(Date.now())
   await plans.set(quotaOf(userId), { atOnce: 1 }, { calls: 1, tokens: 0 })
   expect(plans.get(`user:${userId}`)?.meter.used(Date.now())).toMatchObject({ atOnce: 1, perMinute: 1, perDay: 1 })
@@ -100,7 +104,7 @@ test('use of the day before is written under its day, and of more places than a 
   setSystemTime(MIDNIGHT_MS - 10_000)
   const usage = new Usage(tables, 3)
   await usage.load()
-  const count = (tool: string) => usage.count({ user_id, key_id: 'k', server_id: 's', tool }, false, 1)
+  const count = (tool: string) => usage.count({ user_id, key_id: 'k', server_id: 's', tool }, ONE)
   for (const tool of ['a', 'b', 'c', 'd', 'a']) count(tool)
   setSystemTime(MIDNIGHT_MS + 10_000)
   count('a')
@@ -119,7 +123,7 @@ test('use of the day before is written under its day, and of more places than a 
 test('the meter of a call that lasts over midnight is kept, so that the call ends in it', async () => {
   const { userId } = world.cleo
   setSystemTime(MIDNIGHT_MS - 10_000)
-  const plans = new Plans(tables, { users: { atOnce: 1 } })
+  const plans = new Plans(tables, { users: { atOnce: 1 }, near: NEAR }, NO_USE)
   const meter = plans.ofUser(userId)?.meter
   meter?.begin(Date.now())
   setSystemTime(MIDNIGHT_MS + 3_600_000)
