@@ -49,11 +49,19 @@ export class Guards implements ContentFilter {
     readonly findings: Findings
     readonly queue: CheckQueue
     readonly webhooks: Webhooks
+    /** True when webhooks have their owner's present rights, and not those of an ordinary user. */
+    readonly hasOwnersReach: (place: Place) => boolean
   }
 
-  constructor(context: GuardContext, places: Places, findings: Findings, open: () => CheckThread) {
+  constructor(
+    context: GuardContext,
+    places: Places,
+    findings: Findings,
+    open: () => CheckThread,
+    hasOwnersReach: (place: Place) => boolean,
+  ) {
     this.#places = places
-    this.parts = { context, findings, queue: new CheckQueue(open), webhooks: new Webhooks() }
+    this.parts = { context, findings, queue: new CheckQueue(open), webhooks: new Webhooks(), hasOwnersReach }
   }
 
   open(request: FilteredRequest): OpenFilter | undefined {
@@ -224,7 +232,8 @@ class GuardedRequest implements OpenFilter {
     const isOwn = owner === '' || owner === actor.userId || (owner === server.ownerId && !withOwnCredential)
     // The former owner of a server or group chose its address: it is asked again when the present one has saved the rules.
     if (!isOwn || (place.webhooksOf !== undefined && place.webhooksOf !== owner)) return undefined
-    const fetch = owner === '' ? context.fetch : context.fetchFor(owner)
+    const fetch =
+      owner === '' ? context.fetch : context.fetchFor(owner, this.#parts.hasOwnersReach(place) ? undefined : 'user')
     const question = {
       ...{ rule: rule.id, on, method, server: server.name, user: actor.name },
       ...(group ? { group: group.name } : {}),

@@ -9,6 +9,7 @@ import { addRoutes } from './routes.ts'
 import { RuleSets } from './rule-sets.ts'
 import { isSigningSecret, rules } from './rules.ts'
 import { first, type GuardTables } from './tables.ts'
+import type { Place } from './types.ts'
 import { words } from './words.zh.ts'
 
 const config = z.strictObject({
@@ -48,14 +49,16 @@ export default definePlugin<z.infer<typeof config>>({
     const sets = new RuleSets(context.tables<GuardTables>(), context.sealing, findings, context.config.rules)
     await sets.load()
     const open = (): CheckThread => context.thread(new URL('./thread.ts', import.meta.url).href)
-    context.contribute('contentFilter', 'guards', new Guards(context, sets, findings, open))
+    const portable = new PortableRules(sets)
+    // Those who write the settings file choose its webhooks.
+    const hasOwnersReach = (place: Place): boolean => place.isByAdmin === true || portable.isFixed(place)
+    context.contribute('contentFilter', 'guards', new Guards(context, sets, findings, open, hasOwnersReach))
     context.events.on('server.removed', ({ data }) => {
       if (!data.transferred) sets.removed({ kind: 'server', id: data.serverId })
     })
     context.events.on('group.removed', ({ data }) => {
       if (!data.transferred) sets.removed({ kind: 'group', id: data.groupId })
     })
-    const portable = new PortableRules(sets)
     context.contribute('attachedSettings', 'guards', portable)
     addRoutes({ context, sets, findings, portable })
     context.contribute('builtPage', 'guards', { access: 'user' })

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { type RuleSets, requireShort, type Target, withoutSecret, withSecrets } from './rule-sets.ts'
 import { type Rule, rules } from './rules.ts'
 import type { GuardTables } from './tables.ts'
+import type { Place } from './types.ts'
 
 const saved = z.strictObject({ rules })
 
@@ -16,6 +17,12 @@ export class PortableRules extends StatedSettings implements AttachedSettings {
   constructor(sets: RuleSets) {
     super()
     this.#sets = sets
+  }
+
+  /** True for rules that the settings file states. */
+  isFixed({ key }: Place): boolean {
+    const [kind, id = ''] = key.split(' ')
+    return (kind === 'server' || kind === 'group') && this.isStated({ kind, id })
   }
 
   open(thing: AttachedThing, keep: (secret: string, pointer: string) => string) {
@@ -37,7 +44,7 @@ export class PortableRules extends StatedSettings implements AttachedSettings {
 
   async save(tables: Tables, thing: AttachedThing, value: unknown): Promise<void> {
     const { rules: list } = (value ?? { rules: [] }) as { readonly rules: readonly Rule[] }
-    await this.#sets.replace(targetOf(thing), list, thing.ownerId, tables<GuardTables>())
+    await this.#sets.replace(targetOf(thing), list, { ownerId: thing.ownerId, isByAdmin: false }, tables<GuardTables>())
   }
 }
 

@@ -52,7 +52,7 @@ const idParams = z.object({ id: z.string().max(40) })
 
 /** Dependencies of the routes. */
 export interface GuardRoutesDeps {
-  readonly context: Pick<PluginContext<unknown>, 'routes' | 'servers' | 'groups' | 'audit' | 'registry'>
+  readonly context: Pick<PluginContext<unknown>, 'routes' | 'servers' | 'groups' | 'people' | 'audit' | 'registry'>
   readonly sets: RuleSets
   readonly findings: Findings
   readonly portable: Pick<StatedSettings, 'refuseStated'>
@@ -97,7 +97,8 @@ function addPlaceRoutes(deps: GuardRoutesDeps, things: keyof typeof KINDS): void
     async handle({ actor, params: { ref }, body, requestId, clientAddress }) {
       const { target, found } = await owned(deps, things, actor, ref)
       portable.refuseStated(target)
-      await sets.replace(target, body.rules, found.ownerId)
+      const isByAdmin = actor.role === 'admin' && (await context.people.byId(found.ownerId))?.role === 'admin'
+      await sets.replace(target, body.rules, { ownerId: found.ownerId, isByAdmin })
       const acting = body.rules.filter(one => one.then !== 'observe').length
       const detail = { [kind]: found.id, rules: body.rules.length, acting }
       audit(actor, 'update', found.name, found.ownerId, { detail, request: { requestId, clientAddress } })

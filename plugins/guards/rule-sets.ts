@@ -10,6 +10,14 @@ import type { Place } from './types.ts'
 const TABLE = 'rule_set'
 /** Beside the secrets of webhooks, by rule: no rule has this id. */
 const OWNER = '$owner'
+/** The same, present when an administrator saved them for an administrator. */
+const BY_ADMIN = '$admin'
+
+/** The owner of the server or group when its rules are saved. `isByAdmin`: this is an administrator, and one saves them. */
+export interface Saver {
+  readonly ownerId: string
+  readonly isByAdmin: boolean
+}
 /** Longest text of the rules of one server or group. */
 const MOST_CHARACTERS = 16 * 1024
 
@@ -59,9 +67,14 @@ export class RuleSets implements Places {
 
   /**
    * Replaces the present rules. A secret that is sent as its mask is kept as long as the address of its webhook is the same.
-   * `ownerId`: of the server or group at this moment. `tables`: tables within a transaction that this write belongs to.
+   * `tables`: tables within a transaction that this write belongs to.
    */
-  async replace(target: Target, given: readonly Rule[], ownerId: string, tables = this.#tables): Promise<void> {
+  async replace(
+    target: Target,
+    given: readonly Rule[],
+    { ownerId, isByAdmin }: Saver,
+    tables = this.#tables,
+  ): Promise<void> {
     const key = `${target.kind} ${target.id}`
     const before = this.rules(target)
     const rules = withSecrets(given, before)
@@ -71,7 +84,11 @@ export class RuleSets implements Places {
     const place = { id: target.id, user_id: null }
     const hasWebhooks = Object.keys(secrets).length > 0
     const sealed = hasWebhooks
-      ? this.#sealing.seal(TABLE, place, JSON.stringify({ ...secrets, [OWNER]: ownerId }))
+      ? this.#sealing.seal(
+          TABLE,
+          place,
+          JSON.stringify({ ...secrets, [OWNER]: ownerId, ...(isByAdmin ? { [BY_ADMIN]: 'yes' } : {}) }),
+        )
       : null
     const owner =
       target.kind === 'server' ? { server_id: target.id, group_id: null } : { server_id: null, group_id: target.id }
@@ -83,7 +100,8 @@ export class RuleSets implements Places {
           .values({ ...place, ...owner, rules: text, sealed })
           .execute()
       after(() => {
-        if (rules.length > 0) this.#places.set(key, { key, rules, ...(hasWebhooks ? { webhooksOf: ownerId } : {}) })
+        const saver = hasWebhooks ? { webhooksOf: ownerId, isByAdmin } : {}
+        if (rules.length > 0) this.#places.set(key, { key, rules, ...saver })
         else this.#places.delete(key)
         const same = before.filter(one => rules.some(other => JSON.stringify(other) === JSON.stringify(one)))
         this.#findings.forget(key, new Set(same.map(({ id }) => id)))
@@ -107,8 +125,9 @@ export class RuleSets implements Places {
     const whole = stored.map(one =>
       one.webhook ? { ...one, webhook: { ...one.webhook, secret: secrets[one.id] ?? '' } } : one,
     )
-    const { [OWNER]: webhooksOf } = secrets
-    return { key, rules: rulesSchema.parse(whole), ...(webhooksOf === undefined ? {} : { webhooksOf }) }
+    const { [OWNER]: webhooksOf, [BY_ADMIN]: byAdmin } = secrets
+    const saver = webhooksOf === undefined ? {} : { webhooksOf, isByAdmin: byAdmin !== undefined }
+    return { key, rules: rulesSchema.parse(whole), ...saver }
   }
 }
 

@@ -7,6 +7,8 @@ export interface Place {
   readonly rules: readonly Rule[]
   /** The owner of the server or group when its webhooks were saved; absent without webhooks. */
   readonly webhooksOf?: string
+  /** True when an administrator saved its webhooks while its owner was one too; otherwise they have the rights of an ordinary user. */
+  readonly isByAdmin?: boolean
 }
 
 /** The actions of a rule that are counted. */

@@ -1,10 +1,12 @@
 /** The cost of rules is their owner's: hostile patterns, long results and webhooks that hang leave the others as they are. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { calmHealth, type HealthFigures, healthDuring, slowerThanCalm } from '../../support/health-watch.ts'
 import { type HeavyUpstream, heavyUpstream } from '../../support/heavy-upstream.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
 import { callText, online } from '../../support/servers.ts'
+import { until } from '../../support/wait.ts'
+import { mainThreadMs } from '../../support/work.ts'
 
 setDefaultTimeout(180_000)
 
@@ -21,7 +23,6 @@ const HOSTILE = [
 let hub: Hub
 let admin: Client
 let bob: Client
-let calm: HealthFigures
 let heavy: HeavyUpstream
 
 beforeAll(async () => {
@@ -38,7 +39,6 @@ beforeAll(async () => {
   await bob.ok('PUT', '/api/servers/bobs/guards', honest)
   const rules = [{ id: 'hostile', match: { pattern: HOSTILE, secrets: true, personal: true }, then: 'mask' }]
   await admin.ok('PUT', '/api/servers/hostile/guards', { rules })
-  calm = await calmHealth(hub)
 })
 afterAll(async () => {
   await hub?.stop()
@@ -47,23 +47,42 @@ afterAll(async () => {
 
 const SECRET = `sk_live_${'aB3dE5fG7hJ9kL1mN2pQ'}9`
 
-test('results of 10 MB', async () => {
+/** Most of the hub's processor time that its main thread may have while threads check: other requests wait for this one alone. */
+const MOST_ON_MAIN = 0.5
+
+/** Processor time of all threads of a process, in milliseconds. */
+function allThreadsMs(pid: number): number {
+  const tasks = readdirSync(`/proc/${pid}/task`)
+  return tasks.reduce((sum, task) => {
+    const [onProcessorNs = '0'] = readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')
+    return sum + Number(onProcessorNs) / 1e6
+  }, 0)
+}
+
+/** The main thread's part of the processor time that the hub has for some work, which other work on the machine does not change. */
+async function partOnMain(work: () => Promise<unknown>): Promise<number> {
+  const before = { main: mainThreadMs(hub.pid), all: allThreadsMs(hub.pid) }
+  await work()
+  const main = mainThreadMs(hub.pid) - before.main
+  const all = allThreadsMs(hub.pid) - before.all
+  console.log(`main thread ${main.toFixed(0)} of ${all.toFixed(0)} ms`)
+  return main / all
+}
+
+test('results of 10 MB are checked beside the main thread', async () => {
   const client = await admin.mcp('/mcp/plain')
-  const during = await healthDuring(hub, async () => {
+  const part = await partOnMain(async () => {
     const texts = await Promise.all([0, 1, 2].map(() => callText(client, 'long', { bytes: 10 * MB, text: SECRET })))
     for (const text of texts) expect(text.slice(-22)).toBe(' [masked:stripe_key]'.padStart(22, ' word '.slice(-2)))
   })
-  console.log(
-    `/health p99 ${during.p99Ms.toFixed(1)} ms, worst ${during.worstMs.toFixed(1)}, calm ${calm.worstMs.toFixed(1)}`,
-  )
-  expect(await slowerThanCalm(hub, during, calm)).toEqual([])
+  expect(part).toBeLessThan(MOST_ON_MAIN)
 })
 
-test('hostile patterns, beside the rules of another owner', async () => {
+test('hostile patterns leave the main thread, and the calls of another owner, alone', async () => {
   const client = await admin.mcp('/mcp/hostile')
   const bobs = await bob.mcp('/mcp/bobs')
-  const waits: number[] = []
-  const during = await healthDuring(hub, async () => {
+  let answered = 0
+  const part = await partOnMain(async () => {
     let isOver = false
     const hostile = Promise.all(
       [60_000, 60_000, MB].map(bytes => callText(client, 'long', { bytes, fill: 'ooooo', text: SECRET }).catch(String)),
@@ -71,42 +90,41 @@ test('hostile patterns, beside the rules of another owner', async () => {
       isOver = true
     })
     while (!isOver) {
-      const startedMs = performance.now()
       expect((await callText(bobs, 'bytes', { size: 200_000 })).length).toBe(200_000)
-      waits.push(performance.now() - startedMs)
+      answered += 1
     }
     // The long one may take longer than a check has: then its call alone is refused.
     for (const text of await hostile) expect(text).toMatch(/\[masked:stripe_key\]$|overloaded/)
   })
-  waits.sort((a, b) => a - b)
-  const p99 = waits[Math.floor(waits.length * 0.99)] ?? 0
-  console.log(
-    `/health p99 ${during.p99Ms.toFixed(1)} ms, worst ${during.worstMs.toFixed(1)}; ${waits.length} calls of the other owner, p99 ${p99.toFixed(0)} ms`,
-  )
-  // Behind the other owner's check each would wait for seconds.
-  expect([waits.length > 5, p99 < 2_000]).toEqual([true, true])
-  expect(await slowerThanCalm(hub, during, calm)).toEqual([])
+  // Behind the three checks of the other owner there would be a turn for three or four.
+  expect(answered).toBeGreaterThan(5)
+  expect(part).toBeLessThan(MOST_ON_MAIN)
 })
 
-test('a webhook that hangs holds the calls of its server alone, for its time', async () => {
-  const silent = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Promise<Response>(() => undefined) })
+test('a webhook that hangs holds the calls of its server alone', async () => {
+  let asked = 0
+  const release = Promise.withResolvers<void>()
+  const silent = Bun.serve({
+    ...{ hostname: '127.0.0.1', port: 0 },
+    async fetch() {
+      asked += 1
+      await release.promise
+      return Response.json({ action: 'pass' })
+    },
+  })
   try {
-    const webhook = { url: `http://127.0.0.1:${silent.port}`, secret: `whsec_${'A'.repeat(43)}=`, timeoutMs: 1_000 }
+    const webhook = { url: `http://127.0.0.1:${silent.port}`, secret: `whsec_${'A'.repeat(43)}=`, timeoutMs: 5_000 }
     await admin.ok('PUT', '/api/servers/hanging/guards', {
       rules: [{ id: 'h', on: 'arguments', webhook, then: 'refuse' }],
     })
     const client = await admin.mcp('/mcp/hanging')
     const other = await admin.mcp('/mcp/plain')
-    const during = await healthDuring(hub, async () => {
-      const held = Promise.all(
-        Array.from({ length: 40 }, () => callText(client, 'mirror', { text: 'x' }).catch(String)),
-      )
-      const startedMs = performance.now()
-      expect(await callText(other, 'mirror', { text: 'x' })).toBe('x')
-      expect(performance.now() - startedMs).toBeLessThan(1_000)
-      for (const text of await held) expect(text).toContain('could not be looked at by its webhook')
-    })
-    expect(await slowerThanCalm(hub, during, calm)).toEqual([])
+    const held = Array.from({ length: 32 }, () => callText(client, 'mirror', { text: 'x' }).catch(String))
+    await until(() => asked === 32, { what: 'requests to the webhook' })
+    const first = await Promise.race([callText(other, 'mirror', { text: 'other' }), ...held])
+    expect(first).toBe('other')
+    release.resolve()
+    await Promise.all(held)
   } finally {
     await silent.stop(true)
   }
