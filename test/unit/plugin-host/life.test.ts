@@ -157,3 +157,15 @@ export default definePlugin({ name: 'shop', contract: 1, errors: ${JSON.stringif
     expect(host.list()[1]?.message).toContain('"shop_front_full", which is a code of plugin "market"')
   })
 })
+
+test.each(['a-', 'a--b', '-a', 'a_b'])('the name "%s" is refused, whose tables another plugin could hold', async name => {
+  const folder = await makeTemp('names')
+  await using _ = { [Symbol.asyncDispose]: () => removeTemp(folder) }
+  const source = `import { definePlugin } from 'patchbay/contract'
+export default definePlugin({ name: '${name}', contract: 1, setup: () => undefined })`
+  await writeFile(join(folder, 'named.ts'), source, { mode: 0o600 })
+  const host = pluginHost({ entries: [{ use: './named.ts', isolate: false }], folder })
+  hosts.push(host)
+  await host.start()
+  expect(host.list()).toMatchObject([{ state: 'failed', message: expect.stringContaining('single dashes') }])
+})
