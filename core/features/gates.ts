@@ -10,7 +10,7 @@ declare module '../contract/points.ts' {
 
 /**
  * A tools/call that is about to be sent to its server, whatever way it came by. Rights, visibility and the shape of its arguments
- * have been checked, and middlewares have seen it.
+ * have been checked, and middlewares and content filters have seen it.
  */
 export interface GatedCall {
   readonly requestId: string
@@ -28,9 +28,9 @@ export interface GatedCall {
   readonly tool: { readonly name: string; readonly hash: string; readonly annotations: JsonObject }
   /** The name by which it was called. */
   readonly called: string
-  /** As the server will get them, with pinned values. Variables of the server are not filled in. */
+  /** As the server will get them, with pinned values and after content filters. Variables of the server are not filled in. */
   readonly arguments: JsonObject
-  /** As the caller gave them, without pinned values. */
+  /** The same without pinned values, for those who may know no more than the caller. */
   readonly given: JsonObject
   readonly client: { readonly name?: string; readonly version?: string; readonly address: string }
   /** The kinds of elicitation that the client can show. */

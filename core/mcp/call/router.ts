@@ -241,7 +241,10 @@ export class Router {
     return throughGates(this.#parts.gates, this.#parts.forwarder, {
       ...{ routed, target, sent, params: chosen.params ?? {} },
       find: () => this.#findTool(routed, name, params).target,
-      send: () => this.#sendCall(routed, chosen, params, sent),
+      send: passed => {
+        const shaped = passed && 'params' in passed ? passed.params : sent
+        return this.#sendCall({ ...routed, passed }, chosen, params, shaped)
+      },
       again: () => this.#callTool(routed, params, calledMs),
       denied: error => this.#recordUnsent(routed, params, calledMs, failedWith(error)),
     })
