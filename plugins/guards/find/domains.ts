@@ -2,10 +2,10 @@ import type { Finder, Found } from './types.ts'
 
 /**
  * Addresses as browsers and HTTP clients read them: a scheme with any number of slashes, also backward ones, and an address
- * without a scheme that a text begins with.
+ * without a scheme that a text begins with, or that stands between quotes or brackets.
  */
 const ADDRESS =
-  /(?<![A-Za-z0-9+.-])(?:(?:https?|wss?|ftp):[\\/]{0,8}|[a-z][a-z0-9+.-]{1,20}:\/\/)[^\s"'<>`|{}\\^]{1,300}|^\s{0,8}[\\/]{2}[^\s"'<>`|{}\\^/]{1,300}/gi
+  /(?<![A-Za-z0-9+.-])(?:(?:https?|wss?|ftp):[\\/]{0,8}|[a-z][a-z0-9+.-]{1,20}:\/\/)[^\s"'<>`|{}\\^]{1,300}|^\s{0,8}[\\/]{2}[^\s"'<>`|{}\\^/]{1,300}|(?<=["'(=])\/\/(?:[a-z0-9-]{1,63}\.){1,8}[a-z0-9-]{2,63}(?=[:/?#"')\s]|$)/gi
 const ENDS = ')].,;:!?'
 
 /** Finds addresses whose host is not on the list: `example.com`, `*.example.com` for all below it, `*` for all. */
@@ -64,9 +64,13 @@ function hostOf(address: string): string | undefined {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(whole)?.[1]?.toLowerCase() ?? ''
   // Other schemes with a host, such as `postgres:`, are read by the rules of https.
   const url = URL.parse(SPECIAL.has(scheme) ? whole : `https${whole.slice(scheme.length)}`)
-  const host = url?.hostname.replace(/\.$/, '').toLowerCase()
+  // Some clients connect to hosts that the rules of URLs refuse, such as `xn--` before other letters, and an address with its zone.
+  const odd = ODD_HOST.exec(whole)?.[1]
+  const host = (url?.hostname ?? odd)?.replace(/\.$/, '').toLowerCase()
   return host === undefined || host === '' ? undefined : host
 }
+
+const ODD_HOST = /^[a-z][a-z0-9+.-]*:\/*(?:[^@]*@)?([a-z0-9.-]+|\[[0-9a-f:.]+%[\w.-]+\])(?::\d*)?$/i
 
 const SPECIAL: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp'])
 

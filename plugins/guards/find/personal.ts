@@ -9,7 +9,7 @@ const NORTH_AMERICAN = /(?<![\w.-])(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[-.])[2-9
 const CHINESE_MOBILE = /(?<![\w.+-])1[3-9][0-9](?:[ -]?[0-9]{4}){2}(?![\w-]|\.[0-9])/g
 const CARD =
   /(?<![\w.-])[2-6][0-9]{3}(?:[ -]?[0-9]{4}){2}[ -]?[0-9]{1,7}(?![\w-]|\.[0-9])|(?<![\w.-])3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}(?![\w-]|\.[0-9])/g
-const IBAN = /(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])/g
+const IBAN = /(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![A-Za-z0-9])/gi
 const CHINESE_ID = /(?<![\w.-])[1-8][0-9]{16}[0-9Xx](?![\w-]|\.[0-9])/g
 
 /** Lengths of IBANs by country, of the registry of ISO 13616 that SWIFT publishes. */
@@ -65,12 +65,12 @@ function isCard(digits: string): boolean {
 /** A text that goes on behind an IBAN with groups of letters is cut at the length that its country has. */
 function ibans(text: string): Found[] {
   return placesOf(text, 'iban', IBAN).flatMap(({ kind, start, end }) => {
-    const length = IBAN_LENGTHS[text.slice(start, start + 2)]
+    const length = IBAN_LENGTHS[text.slice(start, start + 2).toUpperCase()]
     if (length === undefined) return []
     let taken = 0
     let at = start
-    for (; at < end && taken < length; at += 1) if (text[at] !== ' ') taken += 1
-    const isWhole = taken === length && passesIban(text.slice(start, at).replaceAll(' ', ''))
+    for (; at < end && taken < length; at += 1) if (!/[ -]/.test(text[at] ?? '')) taken += 1
+    const isWhole = taken === length && passesIban(text.slice(start, at).replace(/[ -]/g, ''))
     return isWhole ? [{ kind, start, end: at }] : []
   })
 }

@@ -343,6 +343,45 @@ describe('secrets', () => {
   })
 })
 
+/** Texts of servers, in every place that MCP has for them. */
+const PLACES: Readonly<Record<string, (secret: string) => unknown>> = {
+  'a link to a resource': s => ({
+    content: [{ type: 'resource_link', uri: `x://${s}`, name: s, title: s, description: s }],
+  }),
+  icons: s => ({
+    content: [{ type: 'resource_link', uri: 'x', name: 'x', icons: [{ src: `https://a.example/${s}` }] }],
+  }),
+  'an embedded resource': s => ({ content: [{ type: 'resource', resource: { uri: s, text: s, mimeType: s } }] }),
+  'audio that is text': s => ({
+    content: [{ type: 'audio', data: Buffer.from(s).toString('base64'), mimeType: 'x/y' }],
+  }),
+  'contents of a resource': s => ({ contents: [{ uri: s, blob: Buffer.from(s).toString('base64') }] }),
+  'messages of a prompt': s => ({ description: s, messages: [{ role: 'user', content: { type: 'text', text: s } }] }),
+  completions: s => ({ completion: { values: [s, s.slice(0, 9), s.slice(9)] } }),
+  'an error': s => ({ code: -32_000, message: s, data: { [s]: [s] } }),
+  progress: s => ({ progressToken: s, progress: 1, message: s }),
+  'a log message': s => ({ level: 'error', logger: s, data: { [s]: s } }),
+  'a question': s => ({
+    message: s,
+    requestedSchema: { type: 'object', properties: { [s]: { title: s, enum: [s], default: s } } },
+  }),
+  sampling: s => ({
+    systemPrompt: s,
+    messages: [{ role: 'user', content: [{ type: 'text', text: s }] }],
+    stopSequences: [s],
+  }),
+  'a task': s => ({ taskId: s, statusMessage: s, result: { content: [{ type: 'text', text: s }] } }),
+  annotations: s => ({ content: [{ type: 'text', text: 'x', annotations: { audience: [s] }, _meta: { [s]: s } }] }),
+}
+
+test.each(Object.entries(PLACES))('a secret in %s is masked', (_, place) => {
+  const secret = `ghp_${checked()}`
+  const shown = JSON.stringify(masked(place(secret)))
+  expect(JSON.stringify(place(secret))).not.toBe(shown)
+  for (const encoding of ['utf8', 'base64'] as const)
+    expect(shown).not.toContain(Buffer.from(secret.slice(9, 36)).toString(encoding))
+})
+
 test('personal data is found by its check digits, also as numbers, whose type stays', () => {
   const text = (value: string) => (masked({ text: value }) as { text: string }).text
   expect(text('write to ada.lovelace+x@mail.example.org now')).toBe('write to [masked:email] now')
@@ -352,6 +391,12 @@ test('personal data is found by its check digits, also as numbers, whose type st
   expect(text('card 4111 1111 1111 1111, not 4111 1111 1111 1112')).toBe('card [masked:card], not 4111 1111 1111 1112')
   expect(text('IBAN DE89 3704 0044 0532 0130 00.')).toBe('IBAN [masked:iban].')
   expect(text('DE89 3704 0044 0532 0130 01')).toBe('DE89 3704 0044 0532 0130 01')
+  expect(text('iban de89 3704 0044 0532 0130 00, DE89-3704-0044-0532-0130-00.')).toBe(
+    'iban [masked:iban], [masked:iban].',
+  )
+  expect(text('４１１１１１１１１１１１１１１１ 4111-1111-1111-1111 11010519491231002x')).toBe(
+    '[masked:card] [masked:card] [masked:chinese_id]',
+  )
   expect(text('id 11010519491231002X and 110105194912310021')).toBe('id [masked:chinese_id] and 110105194912310021')
   const numbers =
     '{"structuredContent":{"card":4111111111111111,"as":[4111111111111111.0,-4.111111111111111e15],"id":110101199003074514,"n":1.50,"big":12345678901234567890}}'
@@ -384,7 +429,14 @@ test('addresses of hosts that are not on the list are found in all their spellin
       'C:\\dir\\file',
     ],
     ...['https://xn--mnchen-3ya.example/', 'https://good.example./', 'good.example\nother words'],
-    ...['https://good.example/a\nhttps://good.example/b', 'note: a/b'],
+    ...[
+      'https://good.example/a\nhttps://good.example/b',
+      'note: a/b',
+      'f("// a comment.")',
+      '("//div/a")',
+      'https://%s/',
+    ],
+    ...['<a href="//good.example/">', 'http://good.example.:80/', 'https://u@good.example'],
   ])
     expect([good, passes(good)]).toEqual([good, true])
   for (const bad of [
@@ -413,6 +465,8 @@ test('addresses of hosts that are not on the list are found in all their spellin
       'wss://evil.example',
       'https://notgood.example',
     ],
+    ...['https://xn--evil-abc.example/', 'http://[fe80::1%25eth0]/', 'http://[::1]:80/', 'http://2130706433/'],
+    ...['<img src="//evil.example/x">', '![x](//evil.example/a)', 'url(//evil.example)', 'hTTps://EVIL.example.:443'],
     ...[Buffer.from('{"u":"https://evil.example/a"}').toString('base64')],
   ])
     expect([bad, passes(bad)]).toEqual([bad, false])
