@@ -158,14 +158,17 @@ export default definePlugin({ name: 'shop', contract: 1, errors: ${JSON.stringif
   })
 })
 
-test.each(['a-', 'a--b', '-a', 'a_b'])('the name "%s" is refused, whose tables another plugin could hold', async name => {
-  const folder = await makeTemp('names')
-  await using _ = { [Symbol.asyncDispose]: () => removeTemp(folder) }
-  const source = `import { definePlugin } from 'patchbay/contract'
+test.each(['a-', 'a--b', '-a', 'a_b'])(
+  'the name "%s" is refused, whose tables another plugin could hold',
+  async name => {
+    const folder = await makeTemp('names')
+    await using _ = { [Symbol.asyncDispose]: () => removeTemp(folder) }
+    const source = `import { definePlugin } from 'patchbay/contract'
 export default definePlugin({ name: '${name}', contract: 1, setup: () => undefined })`
-  await writeFile(join(folder, 'named.ts'), source, { mode: 0o600 })
-  const host = pluginHost({ entries: [{ use: './named.ts', isolate: false }], folder })
-  hosts.push(host)
-  await host.start()
-  expect(host.list()).toMatchObject([{ state: 'failed', message: expect.stringContaining('single dashes') }])
-})
+    await writeFile(join(folder, 'named.ts'), source, { mode: 0o600 })
+    const host = pluginHost({ entries: [{ use: './named.ts', isolate: false }], folder })
+    hosts.push(host)
+    await host.start()
+    expect(host.list()).toMatchObject([{ state: 'failed', message: expect.stringContaining('single dashes') }])
+  },
+)
