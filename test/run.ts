@@ -38,116 +38,23 @@ import {
 import { BUILT_HUB, LONG_FILES, WHOLE } from './support/extent.ts'
 import { SIDE_BY_SIDE } from './support/pace.ts'
 import { KEPT_MEMORY, PROCESSOR_TIMES, RECYCLED } from './support/recycled.ts'
-
-interface Suite {
-  readonly name: string
-  readonly command: readonly string[]
-  /** A program that passes or fails as a whole; otherwise a run of `bun test`, whose tests are counted. */
-  readonly single: boolean
-  /** Runs when no other does, after all others. Default false. */
-  readonly alone?: boolean
-  /** Takes next to no time of a processor: runs beside the others from the start, in no lane. Default false. */
-  readonly waits?: boolean
-  /**
-   * Its hubs run in processes that earlier ones have left (RECYCLED). Default false: each has a process of its own, as a family needs
-   * whose limits of time or memory are for a fresh hub. A process that a test kills is not used again.
-   */
-  readonly recycles?: boolean
-  /** It and its hubs give no memory back (KEPT_MEMORY), as those that recycle. Default false: it measures memory. */
-  readonly keepsMemory?: boolean
-  /** Further variables of its environment. */
-  readonly env?: Readonly<Record<string, string>>
-  /** Whoever asks for this family means this one too. */
-  readonly partOf?: string
-  /** The part of its files that this run takes, such as `1/2`. Default all. */
-  readonly shard?: string
-  /** Files that another family has. Default none. */
-  readonly without?: readonly string[]
-}
+import { CHECKS, FAMILIES, type Suite } from './support/suites.ts'
 
 const ROOT = join(import.meta.dir, '..')
 /** Families take two fifths of a processor on average. More than eight would take memory instead of waiting. */
 const LANES = Math.min(8, Math.max(4, Math.ceil(2.5 * availableParallelism())))
+/** What waits takes one of these from the start. */
+const IDLE_LANES = 3
 /** More failures than this are not for want of a quiet machine. */
 const MOST_AGAIN = 12
-const bun = process.execPath
 const whole = process.argv.includes('--whole')
-const bin = (name: string): string => join('node_modules/.bin', name)
-
-const CHECKS: readonly Suite[] = [
-  // Under Bun and not by their own first line, which asks for a newer Node than a machine may have.
-  // Several checkers would check the shared types several times.
-  { name: 'types', command: [bun, bin('tsc'), '-p', '.', '--checkers', '1'], single: true, env: { GOGC: '400' } },
-  { name: 'lint', command: [bun, bin('biome'), 'check', '.'], single: true },
-  { name: 'dead-code', command: [bun, bin('knip')], single: true },
-  // Tests are left out, so that they do not keep unused code alive.
-  { name: 'unused-in-production', command: [bun, bin('knip'), '--production'], single: true },
-  { name: 'architecture', command: tests('./test/architecture.test.ts'), single: false },
-]
-/**
- * Families about stored data, on the other database too. The suite takes those where two people at the same time, or counts,
- * would show a difference.
- */
-const ON_POSTGRES =
-  whole || process.argv.includes('--changed')
-    ? ['./test/unit/registry/']
-    : ['audit-bounds', 'promotion-races', 'users'].map(name => `./test/unit/registry/${name}.test.ts`)
-/** Files of `load` that count bytes and records: they measure no time, so that they run beside others. */
-const ACCOUNTS = ['one-floods-the-log', 'stored-account', 'unread-routes'].map(name => `./test/load/${name}.test.ts`)
-/** Files of `plugins` that measure the time of others. */
-const COSTS = ['./test/plugins/guards/cost.test.ts']
-/** The long ones first, in parts that take about a minute and take turns: a browser works while others wait. */
-const FAMILIES: readonly Suite[] = [
-  ...inTurns(
-    parts('browser', 5, { recycles: true }),
-    parts('plugins', 5, { recycles: true, without: COSTS }),
-    parts('mcp', 3, { recycles: true }),
-    parts('http', 4, { recycles: true }),
-    parts('unit', 5, { keepsMemory: true }),
-    parts('failure', 3, { recycles: true }),
-  ),
-  family('patience', { partOf: 'failure', waits: true }),
-  {
-    name: 'postgres',
-    command: [bun, 'test/support/with-postgres.ts', ...tests('./test/postgres/'), ...ON_POSTGRES],
-    single: false,
-    keepsMemory: true,
-  },
-  family('deploy', { keepsMemory: true }),
-  family('compatibility', { keepsMemory: true }),
-  family('conformance', { keepsMemory: true }),
-  family('fuzz', { keepsMemory: true }),
-  family('runtime'),
-  { name: 'accounts', command: tests(...ACCOUNTS), single: false, partOf: 'load' },
-  family('load', { alone: true, without: ACCOUNTS }),
-  { name: 'costs', command: tests(...COSTS), single: false, alone: true, partOf: 'plugins' },
-  { name: 'bench', command: tests('./test/bench/floors.test.ts'), single: false, alone: true },
-]
 
 /** Families whose hubs, taken together, answer every code. */
 const ANSWERING = ['unit', 'http', 'mcp', 'failure', 'postgres']
 
-function family(name: string, more: Partial<Suite> = {}): Suite {
-  return { name, command: tests(`./test/${name}/`), single: false, ...more }
-}
-
-function parts(name: string, count: number, more: Partial<Suite> = {}): readonly Suite[] {
-  return Array.from({ length: count }, (_, index) => ({ ...family(name, more), shard: `${index + 1}/${count}` }))
-}
-
-/** The first of each list, then the second ones, and so on. */
-function inTurns<T>(...lists: readonly (readonly T[])[]): readonly T[] {
-  const longest = Math.max(...lists.map(({ length }) => length))
-  return Array.from({ length: longest }, (_, at) => lists.flatMap(list => list.slice(at, at + 1))).flat()
-}
-
 /** Each family as a whole: a part of it may contain none of the few tests. */
 function undivided(suites: readonly Suite[]): readonly Suite[] {
   return suites.filter(({ shard }) => shard?.startsWith('1/') !== false).map(({ shard: _, ...suite }) => suite)
-}
-
-function tests(...paths: readonly string[]): readonly string[] {
-  return [bun, 'test', '--timeout', whole ? '600000' : '120000', ...paths]
 }
 
 /** The suites for the names on the command line: no name means everything, `check` all checks. `whole`: no test is picked out. */
@@ -269,7 +176,11 @@ const results: Result[] = []
 const suites = onlyChanged ? changedSince(given[1] ?? 'HEAD') : chosen(names, extra.length === 0)
 const wholeRun =
   !onlyChanged && extra.length === 0 && ANSWERING.every(name => suites.some(suite => suite.name === name))
-const codes: Suite = { name: 'codes', command: [bun, 'test/support/seen-codes.ts', seenCodes], single: true }
+const codes: Suite = {
+  name: 'codes',
+  command: [process.execPath, 'test/support/seen-codes.ts', seenCodes],
+  single: true,
+}
 
 /**
  * Hundreds of hubs are started. Families that measure time or memory run the hub in the form that people run. Sources that
@@ -288,8 +199,11 @@ const wanting = Math.ceil((lanes * 2) / 3)
 const lane = async (): Promise<void> => {
   for (let suite = waiting.shift(); suite; suite = waiting.shift()) await inTurn([suite], wanting)
 }
-const idle = suites.filter(suite => suite.waits).map(suite => inTurn([suite], wanting))
-await Promise.all([...Array.from({ length: lanes }, lane), ...idle])
+const idle = suites.filter(suite => suite.waits)
+const idleLane = async (): Promise<void> => {
+  for (let suite = idle.shift(); suite; suite = idle.shift()) await inTurn([suite], wanting)
+}
+await Promise.all([...Array.from({ length: lanes }, lane), ...Array.from({ length: IDLE_LANES }, idleLane)])
 await inTurn(suites.filter(suite => suite.alone))
 if (wholeRun) await inTurn([codes])
 

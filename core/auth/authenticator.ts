@@ -23,7 +23,7 @@ const ATTEMPTS = 3
 export interface AuthenticatorDeps {
   readonly tokens: Pick<Tokens, 'verify'>
   readonly revocations: Pick<Revocations, 'isRevoked'>
-  readonly signIns: Pick<SignIns, 'used'>
+  readonly signIns: Pick<SignIns, 'used' | 'isOpen'>
   readonly registry: {
     readonly users: Pick<Registry['users'], 'byId'>
     readonly keys: Pick<Registry['keys'], 'byHash' | 'touch'>
@@ -202,6 +202,23 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     return true
   }
 
+  /** See `Authenticator.continues`, without the account. */
+  const originContinues = async (credential: Credential, keyHash: string | null): Promise<boolean> => {
+    switch (credential.kind) {
+      case 'local':
+        return true
+      case 'grant':
+        return verifiers.isInForce(credential)
+      case 'session':
+        if (await revocations.isRevoked(credential.familyId)) return false
+        return now() < endMs(credential) || signIns.isOpen(credential.familyId)
+      case 'key': {
+        const key = keyHash === null ? undefined : await registry.keys.byHash(keyHash)
+        return key !== undefined && (key.expiresAt === undefined || now() < Date.parse(key.expiresAt))
+      }
+    }
+  }
+
   /** The actor of a valid credential at this address. */
   const actorAt = (verified: Verified, { mayAdminister }: CredentialSource): UserActor => {
     if (verified.actor.role !== 'admin' || mayAdminister) return verified.actor
@@ -265,6 +282,13 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
       }
       // An actor that was not made here (the command line's own): its user must still match it.
       return registry.users.byId(actor.userId).then(user => !!user && !user.disabled && user.role === actor.role)
+    },
+
+    async continues(actor) {
+      const { epoch = null, keyHash = null } = known.get(actor) ?? {}
+      const user = await registry.users.byId(actor.userId)
+      if (!user || user.disabled || (epoch !== null && epoch !== user.tokenEpoch)) return false
+      return originContinues(actor.credential, keyHash)
     },
 
     dispose() {

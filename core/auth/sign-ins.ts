@@ -48,6 +48,8 @@ export interface SignIns {
   opened(user: SignedInUser, token: IssuedToken, from: SignInClient): Promise<void>
   refreshed(token: IssuedToken): Promise<void>
   used(familyId: string): void
+  /** True while a sign-in has a token that has not expired. */
+  isOpen(familyId: string): Promise<boolean>
   /** The newest first. */
   list(user: SignedInUser): Promise<readonly SignIn[]>
   /** Stores the last times of use, and stops the regular deletion of obsolete rows. */
@@ -132,6 +134,11 @@ export function createSignIns({ db, bus, revocations, now = Date.now }: SignInDe
     },
 
     used: id => uses.touch(id),
+
+    async isOpen(id) {
+      const open = db.selectFrom('sign_in').select('id').where('id', '=', id).where('expires_at', '>', at())
+      return (await withStorageErrors(() => open.executeTakeFirst())) !== undefined
+    },
 
     async list(user) {
       const rows = await withStorageErrors(() => rowsOf(user))

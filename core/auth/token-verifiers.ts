@@ -1,5 +1,5 @@
 import type { Credential } from '../contract/records.ts'
-import type { TokenVerifier, VerifiedToken } from '../features/credentials.ts'
+import type { GrantedCredential, TokenVerifier, VerifiedToken } from '../features/credentials.ts'
 
 /** The plugins that verify tokens of their own. The hub authenticates before it has plugins: `source` is set later. */
 export class TokenVerifiers {
@@ -23,6 +23,12 @@ export class TokenVerifiers {
     const by = this.#verifiedBy.get(credential)
     if (!by || by.hasEnded(credential)) return false
     for (const verifier of this.source.values()) if (verifier === by) return true
+    return false
+  }
+
+  /** True while some plugin that runs says so of a credential. */
+  async isInForce(credential: GrantedCredential): Promise<boolean> {
+    for (const verifier of this.source.values()) if (await verifier.isInForce(credential)) return true
     return false
   }
 }

@@ -223,6 +223,8 @@ export const LIMITS = {
   tasksPerUser: 32,
   /** After this time a task is dropped, whatever state its server reports. */
   taskMs: 24 * 60 * 60_000,
+  /** A task for which its client has not asked for so long is no call in flight any more, as the client may be gone. */
+  taskSilenceMs: 10 * 60_000,
   parkedCalls: 500,
   parkedMs: 10 * 60_000,
   /** Time for which a server's request to a session waits for a call or an open stream of its client. */

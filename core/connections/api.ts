@@ -231,6 +231,8 @@ export interface Failed {
   readonly connectUrl?: string
   /** The meaning of a plugin's own code. */
   readonly own?: ErrorKind
+  /** The server got nothing of the request. */
+  readonly unsent?: true
 }
 
 /** `note` is for the record of the call. `text` is the JSON text of `result` as the upstream wrote it: it is spliced into the response, never re-encoded. */
@@ -249,7 +251,8 @@ export type UpstreamReply =
   | { readonly kind: 'task'; readonly text: string }
   | { readonly kind: 'error'; readonly error: RpcError }
   | Failed
-  | { readonly kind: 'cancelled' }
+  /** `unsent`: the server got nothing of the request. */
+  | { readonly kind: 'cancelled'; readonly unsent?: true }
 
 /** Cache hints of a modern server, by list. */
 export type Caching = Readonly<Partial<Record<ListKind | 'discover', ReceivedHint>>>

@@ -40,6 +40,11 @@ export interface TokenVerifier {
   verify(token: string): Promise<VerifiedToken | undefined>
   /** True once a credential that it has verified has ended. Answers from memory, since it is called with each request. */
   hasEnded(credential: GrantedCredential): boolean
+  /**
+   * True while what the user agreed to holds, also when the token itself has expired and its client can get another one. Answers
+   * false for what is not its own, and does not count as a use.
+   */
+  isInForce(credential: GrantedCredential): boolean | Promise<boolean>
 }
 
 /** A refused request under `/mcp`. */

@@ -33,12 +33,15 @@ export interface OpenFilter {
   sent(params: JsonObject): JsonObject | Promise<JsonObject>
   /** JSON text of the same shape for the caller; undefined: unchanged. A notification that is refused is dropped. */
   received(kind: ReceivedKind, text: FilteredText): string | undefined | Promise<string | undefined>
+  /** True when it would look at the request as the other one does, which was opened for it before. Absent: never. */
+  isSame?(other: OpenFilter): boolean
 }
 
 /**
  * Looks at what passes between callers and servers, whatever the era and the way: arguments, results, errors, notifications of a
- * call, and questions of servers with their answers. It runs behind the middlewares, so that it has the last word on what is sent, and
- * before a result is shortened, kept or recorded. A request is refused when its filter fails.
+ * call, and questions of servers with their answers. It runs behind the middlewares, so that it has the last word on what is sent,
+ * and before the gates of a tools/call, which decide about what is sent; when a decision took time and another filter applies by
+ * now, it looks again. Results are looked at before they are shortened, kept or recorded. A request is refused when its filter fails.
  */
 export interface ContentFilter {
   /** Undefined: nothing of this request is looked at. Called for each request, so that it must answer from memory. */

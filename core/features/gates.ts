@@ -10,7 +10,7 @@ declare module '../contract/points.ts' {
 
 /**
  * A tools/call that is about to be sent to its server, whatever way it came by. Rights, visibility and the shape of its arguments
- * have been checked, and middlewares have seen it.
+ * have been checked, and middlewares and content filters have seen it.
  */
 export interface GatedCall {
   readonly requestId: string
@@ -28,9 +28,9 @@ export interface GatedCall {
   readonly tool: { readonly name: string; readonly hash: string; readonly annotations: JsonObject }
   /** The name by which it was called. */
   readonly called: string
-  /** As the server will get them, with pinned values. Variables of the server are not filled in. */
+  /** As the server will get them, with pinned values and after content filters. Variables of the server are not filled in. */
   readonly arguments: JsonObject
-  /** As the caller gave them, without pinned values. */
+  /** The same without pinned values, for those who may know no more than the caller. */
   readonly given: JsonObject
   readonly client: { readonly name?: string; readonly version?: string; readonly address: string }
   /** The kinds of elicitation that the client can show. */
@@ -74,7 +74,17 @@ export interface GatedEnd {
   readonly failed: boolean
   /** Characters of the result's text. */
   readonly resultCharacters: number
+  /** The server has made a task of the call, whose client asks for its result: `task` of the gate is called. */
+  readonly task: boolean
 }
+
+/**
+ * The end of a call that became a task of its client. `over`: it does not run any more, as far as the hub knows: its server, its time
+ * or its connection has ended it, or its client has not asked for it for ten minutes. `result`: the client got it, in most cases after that.
+ */
+export type TaskEvent =
+  | { readonly kind: 'over' }
+  | { readonly kind: 'result'; readonly failed: boolean; readonly resultCharacters: number }
 
 /**
  * Decides whether a tools/call is sent to its server. Gates are asked in their order, each once the one before has let the call
@@ -89,4 +99,9 @@ export interface CallGate {
   decide(call: GatedCall): Decision | Promise<Decision>
   /** Called once for each call that it let pass. */
   ended?(call: GatedCall, end: GatedEnd): void
+  /**
+   * Called after `ended` for a call that became a task of its client. The function that it returns is called once when the task is
+   * over, and at most once with its result. The hub keeps it as long as the task, so it must not hold the call with its arguments.
+   */
+  task?(call: GatedCall): (event: TaskEvent) => void
 }

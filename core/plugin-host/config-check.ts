@@ -1,15 +1,37 @@
 import { HubError } from '../contract/errors.ts'
+import { isJsonObject } from '../contract/json.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
+import type { Actor } from '../contract/records.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
+import type { PluginChange, PluginHostOptions } from './host-options.ts'
+import { shapeOf } from './info.ts'
 import { endPluginWorker, newPluginWorker } from './isolate.ts'
 import type { FromPlugin, PluginToLoad, ToPlugin } from './isolate-protocol.ts'
 import { asDefinition, type PluginEntry, parsePluginConfig, resolvePlugin } from './resolve.ts'
+import { SETUP_LIMIT_MS, withVariables } from './run.ts'
+import { keepSecrets } from './shown-config.ts'
+import type { Slot } from './slot.ts'
+
+/** A change with the secrets for which its configuration has masks. Throws `validation_failed` where the schema rejects that. */
+export async function checkedChange(
+  actor: Actor,
+  slot: Slot,
+  wanted: PluginChange,
+  { services, folder }: PluginHostOptions,
+): Promise<PluginChange> {
+  if (wanted.config === undefined) return wanted
+  const stored = isJsonObject(slot.entry.config) ? slot.entry.config : {}
+  const config = keepSecrets(actor, wanted.config, stored, shapeOf(slot))
+  const entry = { ...slot.entry, config: withVariables(slot, config, services) }
+  await checkPluginConfig(entry, slot.definition, folder, SETUP_LIMIT_MS)
+  return { ...wanted, config }
+}
 
 /**
  * Throws `validation_failed` for a configuration that the plugin's schema rejects. Its setup does not run. What else is wrong
  * with a plugin is reported when it starts. `folder`: where relative paths resolve from; `limitMs`: for an isolated one.
  */
-export async function checkPluginConfig(
+async function checkPluginConfig(
   { use, config, isolate }: PluginEntry,
   definition: PluginDefinition<unknown> | undefined,
   folder: string,
@@ -17,10 +39,10 @@ export async function checkPluginConfig(
 ): Promise<void> {
   try {
     if (definition) return void (await parsePluginConfig(definition, config))
-    const { file } = await resolvePlugin(use, folder)
+    const { file, sha256 } = await resolvePlugin(use, folder)
     if (isolate !== false) return await checkInWorker({ use, file, config }, limitMs)
     registerPluginModules()
-    await parsePluginConfig(asDefinition(await import(file), use), config)
+    await parsePluginConfig(asDefinition(await import(`${file}?${sha256}`), use), config)
   } catch (error) {
     if (error instanceof HubError && error.code === 'validation_failed') throw error
   }

@@ -1,29 +1,34 @@
 import { HubError } from '../contract/errors.ts'
-import { isJsonObject } from '../contract/json.ts'
 import type { PluginDefinition } from '../contract/plugin.ts'
-import type { ExtensionPoints, McpMiddleware, TransportContribution } from '../contract/points.ts'
+import type { ExtensionPoints, McpMiddleware } from '../contract/points.ts'
 import type { Actor } from '../contract/records.ts'
 import * as logKit from '../log-kit/mod.ts'
 import * as pluginKit from '../plugin-kit/mod.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
-import { checkPluginConfig } from './config-check.ts'
+import { checkedChange } from './config-check.ts'
 import { checkContribution } from './contribution-texts.ts'
 import type { PluginChange, PluginHostOptions } from './host-options.ts'
-import { infoOf, type PluginInfo, shapeOf } from './info.ts'
+import { infoOf, type PluginInfo } from './info.ts'
 import { MiddlewareCounter } from './middleware-counts.ts'
 import { hardNeeds, inOrder, MissingNeeds } from './needs.ts'
 import { type HeldBuiltPage, holdPage, type OpenPage } from './pages.ts'
 import { PointTable } from './points.ts'
 import { asDefinition, type PluginEntry, resolvePlugin } from './resolve.ts'
 import { RouteTable } from './route-table.ts'
-import { type HostAccess, runInMain, runInWorker, withVariables } from './run.ts'
-import { closeToServers, declareToServers, openToServers } from './server-points.ts'
-import { keepSecrets } from './shown-config.ts'
-import { keyOf, newSlot, noteFailure, type PluginState, renewedSlot, type Slot } from './slot.ts'
+import { type HostAccess, runInMain, runInWorker, setupLimit } from './run.ts'
+import { declareToServers, markedTransport, openToServers } from './server-points.ts'
+import {
+  keyOf,
+  newSlot,
+  noteFailure,
+  type PluginState,
+  renewedSlot,
+  requireOpen,
+  requireOwnCodes,
+  type Slot,
+} from './slot.ts'
+import { endSlot } from './slot-end.ts'
 
-/** Longest time for a plugin's setup, in milliseconds. */
-const START_LIMIT_MS = 10_000
-const STOP_LIMIT_MS = 5_000
 /** Plugins that are not bundled. */
 const MOST_ADDED = 64
 
@@ -38,6 +43,8 @@ export class PluginHost {
   /** True while plugins still have to start: meanwhile a plugin that waits for others has not failed. */
   #isStarting = false
   #isEnding = false
+  /** The last change of plugins, after which the next one runs. */
+  #last: Promise<unknown> = Promise.resolve()
 
   /** Routes of the plugins that run. */
   readonly routes: RouteTable
@@ -61,19 +68,21 @@ export class PluginHost {
   }
 
   /** Resolves when each plugin runs or has failed. Throws only when one that is `required` failed. */
-  async start(): Promise<void> {
-    this.#isStarting = true
-    for (const slot of this.#slots) await this.#startSlot(slot)
-    await this.#settle(true)
-    this.#isStarting = false
-    await this.#settle(true)
+  start(): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#isStarting = true
+      for (const slot of this.#slots) await this.#startSlot(slot)
+      await this.#settle(true)
+      this.#isStarting = false
+      await this.#settle(true)
+    })
   }
 
   /** Stops all plugins in parallel, the last one first, in 5 s at most. Those with a contribution to the point `but` run on. */
   async stop(but?: keyof ExtensionPoints): Promise<void> {
     this.#isEnding = true
     const isLeft = ({ held }: Slot): boolean => held.some(([point]) => point === but)
-    const running = this.#slots.filter(slot => slot.state === 'running' && !isLeft(slot)).reverse()
+    const running = this.#running.filter(slot => !isLeft(slot)).reverse()
     await Promise.all(running.map(slot => this.#stopSlot(slot, 'stopped')))
   }
 
@@ -88,19 +97,17 @@ export class PluginHost {
 
   /** Chinese for texts of all plugins that run. */
   words(): Readonly<Record<string, string>> {
-    return Object.assign({}, ...this.#slots.filter(({ state }) => state === 'running').map(({ about }) => about?.words))
+    return Object.assign({}, ...this.#running.map(({ about }) => about?.words))
   }
 
   /** The pages of the console that it has while plugins run. */
   builtPages(): readonly HeldBuiltPage[] {
-    return this.#slots.filter(({ state }) => state === 'running').flatMap(({ builtPages }) => builtPages)
+    return this.#running.flatMap(({ builtPages }) => builtPages)
   }
 
   /** The pages of all plugins that run. */
   pages(): readonly OpenPage[] {
-    return this.#slots
-      .filter(({ state }) => state === 'running')
-      .flatMap(({ name, pages }) => pages.map(page => ({ ...page, plugin: name })))
+    return this.#running.flatMap(({ name, pages }) => pages.map(page => ({ ...page, plugin: name })))
   }
 
   /**
@@ -108,21 +115,14 @@ export class PluginHost {
    * for a configuration that the plugin rejects: it is not stopped for one that its schema rejects, and started again
    * with its old one where its setup does. Masks in the configuration stand for the secrets that it has.
    */
-  async configure(actor: Actor, name: string, wanted: PluginChange): Promise<PluginInfo | undefined> {
+  configure(actor: Actor, name: string, wanted: PluginChange): Promise<PluginInfo | undefined> {
+    return this.#inTurn(() => this.#configure(actor, name, wanted))
+  }
+
+  async #configure(actor: Actor, name: string, wanted: PluginChange): Promise<PluginInfo | undefined> {
     const old = this.#slots.find(slot => slot.name === name)
     if (!old) return undefined
-    const stored = isJsonObject(old.entry.config) ? old.entry.config : {}
-    const { config } = wanted
-    const change =
-      config === undefined ? wanted : { ...wanted, config: keepSecrets(actor, config, stored, shapeOf(old)) }
-    if (change.config !== undefined) {
-      await checkPluginConfig(
-        { ...old.entry, config: withVariables(old, change.config, this.#options.services) },
-        old.definition,
-        this.#options.folder,
-        START_LIMIT_MS,
-      )
-    }
+    const change = await checkedChange(actor, old, wanted, this.#options)
     if (old.state === 'running') await this.#stopSlot(old, 'stopped')
     const next = this.#renew(old, { ...old.entry, ...change })
     const refusal = await this.#startSlot(next, false)
@@ -139,7 +139,11 @@ export class PluginHost {
    * Adds and starts a plugin; one that waits for others is kept. Undefined when there is one of this entry already. Throws
    * `plugin_failed` for one that does not start, and `overloaded` beyond the limit.
    */
-  async install(entry: PluginEntry): Promise<PluginInfo | undefined> {
+  install(entry: PluginEntry): Promise<PluginInfo | undefined> {
+    return this.#inTurn(() => this.#install(entry))
+  }
+
+  async #install(entry: PluginEntry): Promise<PluginInfo | undefined> {
     if (this.#slots.some(({ name, entry: { use } }) => name === entry.use || use === entry.use)) return undefined
     if (this.#slots.filter(({ definition }) => !definition).length >= MOST_ADDED)
       throw new HubError('overloaded', `There are ${MOST_ADDED} plugins that are not bundled, which is the limit`)
@@ -155,13 +159,24 @@ export class PluginHost {
   }
 
   /** Stops and forgets a plugin that is not bundled, whose tables and folder stay. False when there is none of that name. */
-  async remove(name: string): Promise<boolean> {
+  remove(name: string): Promise<boolean> {
+    return this.#inTurn(() => this.#remove(name))
+  }
+
+  async #remove(name: string): Promise<boolean> {
     const slot = this.#slots.find(each => each.name === name && !each.definition)
     if (!slot) return false
     if (slot.state === 'running') await this.#stopSlot(slot, 'stopped')
     this.#slots.splice(this.#slots.indexOf(slot), 1)
     await this.#settle()
     return true
+  }
+
+  /** Runs changes one after the other: two starts of one plugin at once would leave contributions of both behind. */
+  #inTurn<T>(change: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(change)
+    this.#last = turn.catch(() => undefined)
+    return turn
   }
 
   /** Replaces the last slot by one for the next start. */
@@ -178,33 +193,28 @@ export class PluginHost {
       this.#announce(slot)
       return undefined
     }
-    let limit: ReturnType<typeof setTimeout> | undefined
-    const late = new Promise<never>((_, reject) => {
-      limit = setTimeout(
-        () => reject(new Error(`its setup took longer than ${START_LIMIT_MS / 1000} s`)),
-        START_LIMIT_MS,
-      )
-    })
+    const limit = setupLimit()
     slot.starts += 1
     const run = this.#run(slot)
     try {
-      await Promise.race([run, late])
+      await Promise.race([run, limit.late])
       slot.state = 'running'
       slot.startedAt = new Date().toISOString()
       this.#announce(slot)
       return undefined
-    } catch (error) {
+    } catch (thrown) {
+      const error = thrown ?? new Error('its setup threw nothing that says why')
       slot.missing = error instanceof MissingNeeds ? error.names : undefined
       if (slot.missing && this.#isStarting) return error
       await this.#fail(slot, error)
       // A setup that ends after its time is up may have left a clean-up or a worker behind.
-      const undoLate = () => (slot.undo.length > 0 ? this.#stopSlot(slot, 'failed') : undefined)
+      const undoLate = () => endSlot(slot, this.#options, this.#points)
       void run.then(undoLate, undoLate)
       if (mayEndTheHub && slot.entry.required)
         throw new Error(`Required plugin "${slot.name}" failed: ${slot.message}`, { cause: error })
       return error
     } finally {
-      clearTimeout(limit)
+      limit.clear()
     }
   }
 
@@ -233,16 +243,21 @@ export class PluginHost {
       points: this.#points,
       hold: (slot, point, id, contribution) => this.#hold(slot, point, id, contribution),
       rename: (slot, name) => this.#rename(slot, name),
-      lost: (slot, message) => void this.#fail(slot, new HubError('plugin_failed', message)).then(() => this.#settle()),
+      lost: (slot, message) => void this.#inTurn(() => this.#lost(slot, message)),
       requireNeeds: needs => {
         const missing = hardNeeds(needs).filter(name => !this.#runs(name))
         if (missing.length > 0) throw new MissingNeeds(missing)
       },
+      requireOwnCodes: slot => requireOwnCodes(slot, this.#slots),
     }
   }
 
+  get #running(): readonly Slot[] {
+    return this.#slots.filter(({ state }) => state === 'running')
+  }
+
   #runs(name: string): boolean {
-    return this.#slots.some(slot => slot.name === name && slot.state === 'running')
+    return this.#running.some(slot => slot.name === name)
   }
 
   /**
@@ -279,22 +294,23 @@ export class PluginHost {
     id: string,
     contribution: ExtensionPoints[keyof ExtensionPoints],
   ): void {
-    if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can contribute no more`)
+    requireOpen(slot)
     checkContribution(slot, point, id, contribution)
     const key = keyOf(slot, point, id)
     this.#points.requireFree(point, key, id)
     openToServers(this.#options, slot.name, point, id, contribution)
     if (point === 'page' || point === 'builtPage') holdPage(slot, point, id, contribution)
     if (point === 'mcpMiddleware') this.middlewares.hold(contribution as McpMiddleware, slot, key)
-    this.#points.add(point, key, point === 'transport' && !slot.definition ? this.#marked(contribution) : contribution)
+    const isOutside = point === 'transport' && !slot.definition
+    this.#points.add(point, key, isOutside ? markedTransport(contribution, ++this.#starts) : contribution)
     slot.held.push([point, key])
   }
 
-  /** Marks the module of a transport, which may have changed since the plugin last started. */
-  #marked(contribution: ExtensionPoints[keyof ExtensionPoints]): TransportContribution {
-    const transport = contribution as TransportContribution
-    this.#starts += 1
-    return Object.assign(Object.create(transport), { module: `${transport.module}#${this.#starts}` })
+  /** Withdraws a plugin whose worker has ended by itself. One that failed or stopped before has been withdrawn. */
+  async #lost(slot: Slot, message: string): Promise<void> {
+    if (slot.state !== 'running') return
+    await this.#fail(slot, new HubError('plugin_failed', message))
+    await this.#settle()
   }
 
   async #fail(slot: Slot, error: unknown): Promise<void> {
@@ -306,24 +322,7 @@ export class PluginHost {
 
   async #stopSlot(slot: Slot, state: PluginState): Promise<void> {
     slot.state = state
-    for (const [point, id] of slot.held.splice(0)) {
-      const contribution = this.#points.remove(point, id)
-      closeToServers(this.#options, point, id, contribution)
-    }
-    const late = Promise.withResolvers<void>()
-    const limit = setTimeout(late.resolve, STOP_LIMIT_MS)
-    for (const undo of slot.undo.splice(0).reverse()) {
-      try {
-        await Promise.race([undo(), late.promise])
-      } catch (error) {
-        this.#options
-          .log(slot.name)
-          .warn(
-            `Plugin "${slot.name}" threw while it was stopped: ${error instanceof Error ? error.message : String(error)}`,
-          )
-      }
-    }
-    clearTimeout(limit)
+    await endSlot(slot, this.#options, this.#points)
     slot.routes.length = 0
     slot.recordRoutes.length = 0
     this.#announce(slot)

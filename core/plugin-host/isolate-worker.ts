@@ -1,6 +1,6 @@
 import { heapStats } from 'bun:jsc'
 import { HubError } from '../contract/errors.ts'
-import type { PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
+import type { Cleanup, PluginContext, PluginDefinition, PluginLogger, RegistryView } from '../contract/plugin.ts'
 import type { ExtensionPoints } from '../contract/points.ts'
 import { registerPluginModules } from '../transport-kit/module.ts'
 import { fromWireError } from '../transport-kit/wire-error.ts'
@@ -9,8 +9,9 @@ import { type Admission, type FromPlugin, type OutboundRules, ROUTE_POINT, type 
 import { carryJson, takeJson } from './json-crossing.ts'
 import { asDefinition, parsePluginConfig } from './resolve.ts'
 import { carriedError } from './services/carried-error.ts'
-import { checkDefinition } from './services/definition.ts'
+import { checkDefinition, checkedCleanup } from './services/definition.ts'
 import { isolatedServices } from './services/isolated.ts'
+import { Jobs } from './services/jobs.ts'
 import type { OpenRoute } from './services/routes.ts'
 
 /** The thread of one isolated plugin: runs its setup and carries calls and results over the port. */
@@ -20,7 +21,8 @@ class IsolatedRuntime {
   readonly #pending = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>()
   readonly #listeners = new Map<number, (event: never) => void>()
   readonly #stop = new AbortController()
-  #cleanup: (() => void | Promise<void>) | undefined
+  #cleanup: Cleanup
+  #jobs: Jobs | undefined
   #nextId = 1
 
   async receive(message: ToPlugin): Promise<void> {
@@ -31,9 +33,7 @@ class IsolatedRuntime {
       case 'check':
         return this.#start(message)
       case 'stop':
-        this.#stop.abort()
-        await this.#cleanup?.()
-        return post({ type: 'stopped' })
+        return this.#end()
       case 'abort':
         return this.#aborts.get(message.id)?.abort()
       case 'event':
@@ -69,7 +69,19 @@ class IsolatedRuntime {
     const admission = (await this.#ask('host', 'admit', [definition.name])) as Admission
     const config = await parsePluginConfig(definition, admission.config)
     const context = await this.#context(config, outbound, { definition, limits: admission.limits })
-    this.#cleanup = (await definition.setup(context)) ?? undefined
+    this.#cleanup = checkedCleanup(await definition.setup(context))
+  }
+
+  /** Ends the plugin in the same order as one in the main thread. */
+  async #end(): Promise<void> {
+    try {
+      await this.#cleanup?.()
+    } catch (error) {
+      LOG.warn(`The plugin threw while it was stopped: ${error instanceof Error ? error.message : String(error)}`)
+    }
+    this.#stop.abort()
+    await this.#jobs?.ended()
+    post({ type: 'stopped' })
   }
 
   async #context(
@@ -78,6 +90,7 @@ class IsolatedRuntime {
     { definition, limits }: { definition: PluginDefinition<unknown>; limits: Admission['limits'] },
   ): Promise<PluginContext<unknown>> {
     const { createGuardedFetch } = await import('../outbound/create.ts')
+    this.#jobs = new Jobs(LOG, this.#stop.signal)
     return {
       config,
       fetch: createGuardedFetch({ ...outbound, signal: this.#stop.signal }),
@@ -102,7 +115,7 @@ class IsolatedRuntime {
         emit: (name, ownerId, data) => post({ type: 'emit', name, ownerId, data }),
       },
       ...isolatedServices({
-        ...{ definition, limits, log: LOG, signal: this.#stop.signal },
+        ...{ definition, limits, log: LOG, signal: this.#stop.signal, jobs: this.#jobs },
         ask: (method, args) => this.#ask('host', method, args),
         addRoute: route => this.#addRoute(route),
       }),

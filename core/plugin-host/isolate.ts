@@ -22,6 +22,8 @@ import type { OpenRoute } from './services/routes.ts'
 const HOOK_BUDGET_MS = 2_000
 /** The same for a batch of log records, somewhat longer than the queue waits for it. */
 const SINK_BUDGET_MS = 35_000
+/** Time for the end of a plugin, after which its worker is terminated. */
+const STOP_BUDGET_MS = 5_000
 const PING_EVERY_MS = 5_000
 /** Metrics of a plugin's setup that are kept until its name is known. */
 const MOST_EARLY = 1_000
@@ -101,7 +103,7 @@ class WorkerLink {
       this.#onStopped = resolve
     })
     this.#post({ type: 'stop' })
-    const limit = setTimeout(() => this.#onStopped?.(), HOOK_BUDGET_MS)
+    const limit = setTimeout(() => this.#onStopped?.(), STOP_BUDGET_MS)
     await stopped
     clearTimeout(limit)
     this.#end(undefined)

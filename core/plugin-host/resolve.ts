@@ -67,8 +67,10 @@ export function asDefinition(loaded: unknown, use: string): PluginDefinition<unk
       `Plugin "${use}" was written for contract ${String(candidate.contract)}; this hub offers contract ${CONTRACT}`,
     )
   }
-  if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(candidate.name)) {
-    throw new Error(`Plugin "${use}" is named "${candidate.name}"; lower-case letters, digits and dashes are wanted`)
+  // Two dashes would be the two underscores that end the plugin's part in the names of its tables.
+  if (!/^(?=.{1,64}$)[a-z0-9]+(?:-[a-z0-9]+)*$/.test(candidate.name)) {
+    const wanted = 'lower-case letters and digits with single dashes between them are wanted, at most 64'
+    throw new Error(`Plugin "${use}" is named "${candidate.name}"; ${wanted}`)
   }
   return candidate
 }

@@ -14,13 +14,24 @@ import type { PointTable } from './points.ts'
 import { parsePluginConfig } from './resolve.ts'
 import { callSource } from './services/calls.ts'
 import { claimed } from './services/claims.ts'
-import { checkDefinition } from './services/definition.ts'
+import { checkDefinition, checkedCleanup } from './services/definition.ts'
 import { Jobs } from './services/jobs.ts'
 import { pluginFolder, pluginSettings } from './services/kept.ts'
 import type { OpenRoute } from './services/routes.ts'
 import { type HubServices, mainServices } from './services/services.ts'
-import type { Slot } from './slot.ts'
+import { requireOpen, type Slot } from './slot.ts'
 import { migrateOwn } from './tables/migrations.ts'
+
+/** Longest time for a plugin's setup, in milliseconds. */
+export const SETUP_LIMIT_MS = 10_000
+
+/** A promise that rejects when the time of a setup is up, until it is cleared. */
+export function setupLimit(): { readonly late: Promise<never>; clear(): void } {
+  const late = Promise.withResolvers<never>()
+  const why = `its setup took longer than ${SETUP_LIMIT_MS / 1000} s`
+  const limit = setTimeout(() => late.reject(new Error(why)), SETUP_LIMIT_MS)
+  return { late: late.promise, clear: () => clearTimeout(limit) }
+}
 
 /** The parts of the host that a plugin reaches while it starts and runs. */
 export interface HostAccess {
@@ -31,6 +42,8 @@ export interface HostAccess {
   lost(slot: Slot, message: string): void
   /** Throws MissingNeeds. */
   requireNeeds(needs: readonly string[] | undefined): void
+  /** Throws Error for an error code that another plugin has. */
+  requireOwnCodes(slot: Slot): void
 }
 
 /** Runs the setup of a plugin in this thread. */
@@ -60,15 +73,18 @@ export async function runInMain(slot: Slot, definition: PluginDefinition<unknown
       hub: () => lent(hub),
       addRoute: route => addRoute(slot, route),
       addRecordRoutes: routes => addRecordRoutes(slot, routes),
-      undo: work => slot.undo.push(work),
+      undo: work => undoLater(slot, work),
+      requireOpen: () => requireOpen(slot),
     }),
     config,
     signal: stop.signal,
     log,
     registry: options.registry,
     events: {
-      on: (event: string, handler: (event: never) => void) =>
-        void slot.undo.push(listen(options.bus, event, handler as (event: unknown) => void)),
+      on(event: string, handler: (event: never) => void) {
+        requireOpen(slot)
+        slot.undo.push(listen(options.bus, event, handler as (event: unknown) => void))
+      },
       emit: (event: string, ownerId: string | null, data: unknown) => emit(slot, options.bus, event, ownerId, data),
     },
     fetch: createGuardedFetch({ ...options.outbound, signal: stop.signal }),
@@ -81,8 +97,13 @@ export async function runInMain(slot: Slot, definition: PluginDefinition<unknown
       return host.points.of(point)
     },
   }
-  const cleanup = await definition.setup(context)
+  const cleanup = checkedCleanup(await definition.setup(context))
   if (cleanup) slot.undo.push(cleanup)
+}
+
+function undoLater(slot: Slot, work: () => void): void {
+  requireOpen(slot)
+  slot.undo.push(work)
 }
 
 /** Runs the setup of a plugin in a thread of its own. */
@@ -92,7 +113,7 @@ export async function runInWorker(slot: Slot, file: string, host: HostAccess): P
   let missing: unknown
   const calls = callSource(
     () => lent(options.services),
-    work => slot.undo.push(work),
+    work => undoLater(slot, work),
   )
   const admitted = (one: Slot): Admission => {
     try {
@@ -110,7 +131,7 @@ export async function runInWorker(slot: Slot, file: string, host: HostAccess): P
       registry: options.registry,
       isMainOnly: point => host.points.isMainOnly(point),
       contribute: (point, id, contribution) => host.hold(slot, point, id, contribution),
-      listen: (name, handler) => slot.undo.push(listen(bus, name, handler)),
+      listen: (name, handler) => slot.isClosed || slot.undo.push(listen(bus, name, handler)),
       emit: (event, ownerId, data) => emit(slot, bus, event, ownerId, data),
       addRoute: route => addRoute(slot, route),
       about: about => {
@@ -141,6 +162,7 @@ export async function runInWorker(slot: Slot, file: string, host: HostAccess): P
 /** The settings of a plugin whose needs run. Throws MissingNeeds. */
 function admission(slot: Slot, host: HostAccess): Admission {
   const { needs, limits = {} } = slot.about ?? {}
+  host.requireOwnCodes(slot)
   host.requireNeeds(needs)
   const wanted = Object.entries(slot.entry.limits ?? {}).filter(([limit]) => Object.hasOwn(limits, limit))
   slot.limits = { ...limits, ...Object.fromEntries(wanted) }
@@ -164,7 +186,7 @@ function own(slot: Slot, { points }: HostAccess): void {
 }
 
 function addRoute(slot: Slot, route: OpenRoute): void {
-  if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can add no more routes`)
+  requireOpen(slot)
   const { method, path, whole, ownCredential } = route.described
   if (whole && !slot.definition) throw new Error(`route ${method} ${path}: only bundled plugins have whole paths`)
   if (whole && !claimed(slot.definition?.claims ?? [], path))
@@ -180,7 +202,7 @@ function addRoute(slot: Slot, route: OpenRoute): void {
 }
 
 function addRecordRoutes(slot: Slot, routes: readonly Route[]): void {
-  if (slot.state === 'failed') throw new Error(`plugin "${slot.name}" has failed and can define no more records`)
+  requireOpen(slot)
   const taken = new Set(slot.routes.map(({ described: { path } }) => shape(wholePath(slot, path))))
   const same = routes.find(({ path }) => taken.has(shape(path)))
   if (same) throw new Error(`records: the plugin has a route for the paths ${same.path} already`)

@@ -49,3 +49,12 @@ export function closeToServers(
   if (point === 'serverFields') transports.serverFields.remove(id)
   if (point === 'attachedSettings') attached?.remove(id)
 }
+
+/** A transport whose module has another specifier at each start of its plugin: the file may have changed meanwhile. */
+export function markedTransport(
+  contribution: ExtensionPoints[keyof ExtensionPoints],
+  start: number,
+): TransportContribution {
+  const transport = contribution as TransportContribution
+  return Object.assign(Object.create(transport), { module: `${transport.module}#${start}` })
+}

@@ -55,6 +55,26 @@ export interface Slot {
   /** Pages of the console's own that it has while the plugin runs. */
   readonly builtPages: HeldBuiltPage[]
   undo: (() => void | Promise<void>)[]
+  /** True from the moment when it is stopped or has failed. */
+  isClosed: boolean
+}
+
+/** Throws Error for a plugin that has ended: nothing would withdraw what it adds after that. */
+export function requireOpen({ name, isClosed }: Pick<Slot, 'name' | 'isClosed'>): void {
+  if (isClosed) throw new Error(`plugin "${name}" has ended and can add nothing more`)
+}
+
+/** Throws Error for an error code of a plugin from elsewhere that another one has: bundled, or running. */
+export function requireOwnCodes({ name, about, definition }: Slot, all: readonly Slot[]): void {
+  if (definition) return
+  for (const other of all) {
+    if (other.name === name) continue
+    const running = other.state === 'running' ? (other.about?.errors ?? []) : []
+    const theirs = new Set([...running, ...Object.keys(other.definition?.errors ?? {})])
+    const same = about?.errors?.find(code => theirs.has(code))
+    if (same !== undefined)
+      throw new Error(`"errors" of its definition has "${same}", which is a code of plugin "${other.name}"`)
+  }
 }
 
 /** The key of a contribution. Routes and pages are keyed below their plugin's name, so that two plugins may use the same id. */
@@ -81,6 +101,7 @@ export function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown
     ...{ missing: undefined, limits: {}, routes: [], recordRoutes: [], failedJobs: () => 0 },
     ...{ held: [], pages: [], builtPages: [] },
     undo: [],
+    isClosed: false,
   }
 }
 

@@ -102,6 +102,14 @@ function findRow<Row extends OwnedRow>(
   return rest[0]
 }
 
+/**
+ * True while the actor may still change a record that was read before. Asked again within the transaction that writes it: a share that
+ * has ended meanwhile gives nothing.
+ */
+export function mayStillChange(actor: Actor, row: OwnedRow, shares: SharedRoles): boolean {
+  return includesRole(roleFor(actor, owned(row), shares), 'change')
+}
+
 /** The case-folded name in a reference. */
 export function refKey(ref: string): string {
   return nameKey(parseRef(ref).name)

@@ -146,6 +146,6 @@ export interface KeyRegistry {
   behind(ownerId: string): Promise<ReadonlySet<string>>
   /** Records the use; batched, at most once a minute per key. */
   touch(id: string): void
-  /** Scopes in the form of the API: refs instead of ids. */
-  publicScopes(key: KeyRecord): Promise<readonly JsonValue[]>
+  /** Scopes in the form of the API: refs instead of ids, without what the actor may not see. */
+  publicScopes(actor: Actor, key: KeyRecord): Promise<readonly JsonValue[]>
 }

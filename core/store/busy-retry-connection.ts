@@ -44,6 +44,7 @@ export class BusyRetryConnection implements DatabaseConnection {
   }
 
   async #executeWithRetry<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    let firstMs: number | undefined
     for (;;) {
       try {
         const result = await this.#connection.executeQuery<R>(query)
@@ -52,6 +53,10 @@ export class BusyRetryConnection implements DatabaseConnection {
         return result
       } catch (error) {
         if (storageCode(error) !== 'SQLITE_BUSY' || !this.#lockWait.mayRetry()) throw error
+        const nowMs = performance.now()
+        firstMs ??= nowMs
+        // Where turns of the thread take long, each refusal seems to be of a new lock.
+        if (nowMs - firstMs >= BUSY_MS) throw error
         await new Promise(resolve => setTimeout(resolve, RETRY_MS))
       }
     }

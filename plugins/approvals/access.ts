@@ -1,4 +1,4 @@
-import type { PluginContext } from 'patchbay/contract'
+import type { PluginContext, UserActor } from 'patchbay/contract'
 import type {} from 'patchbay/features'
 import type { ApprovalRequest, Asked, Requests } from './requests.ts'
 
@@ -19,18 +19,28 @@ export class Access {
     events.on('server.updated', ({ data }) => this.#changed(data.serverId))
     events.on('group.updated', ({ data }) => this.#changed(data.groupId))
     events.on('group.removed', ({ data }) => this.#changed(data.groupId))
-    events.on('key.removed', ({ data: { keyId } }) =>
-      requests.end(
-        ({ caller: { credential } }) => credential.kind === 'key' && credential.keyId === keyId,
-        'access_ended',
-      ),
-    )
     events.on('server.removed', ({ data }) =>
       requests.end(({ serverId }) => serverId === data.serverId, 'access_ended'),
     )
     events.on('user.removed', ({ data: { userId } }) =>
       requests.end(({ caller, ask }) => caller.userId === userId || ask.deciderId === userId, 'access_ended'),
     )
+  }
+
+  /** Ends requests whose callers have no credential any more: keys, sign-ins and grants also end without an event. */
+  async checkCredentials(): Promise<void> {
+    const checks = new Map<UserActor, Promise<boolean>>()
+    const continues = (actor: UserActor): Promise<boolean> => {
+      const known = checks.get(actor)
+      // A store that fails says nothing about a credential.
+      const check = known ?? this.#context.people.continues(actor).catch(() => true)
+      if (!known) checks.set(actor, check)
+      return check
+    }
+    for (const request of this.#requests.pending) {
+      const all = await Promise.all(request.callers.map(continues))
+      if (!all.includes(true)) this.#requests.decide(request, { state: 'expired', reason: 'access_ended' })
+    }
   }
 
   #changed(id: string | null): void {

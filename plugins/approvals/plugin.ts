@@ -42,6 +42,7 @@ const config = policySchema
   })
 
 const SWEEP_MS = 1_000
+const CREDENTIALS_MS = 2_000
 const PRUNE_MS = 60_000
 
 /** Lets calls wait for a person, by rules of the hub, of groups and of servers. */
@@ -87,11 +88,12 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     await new TeamNames(context, policies, portable, { rules }).load()
     addPolicyRoutes(context, policies, portable)
     addRoutes(context, { requests, store, trail })
-    new Access(context, requests)
+    const access = new Access(context, requests)
     context.jobs.every(SWEEP_MS, async () => {
       requests.sweep()
       messages.sweep()
     })
+    context.jobs.every(CREDENTIALS_MS, () => access.checkCredentials())
     context.jobs.every(PRUNE_MS, async () => store.prune())
     context.events.on('server.removed', ({ data: { serverId, transferred } }) => {
       if (!transferred) policies.forget(`server:${serverId}`)

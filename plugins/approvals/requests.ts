@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { JsonObject, UserActor } from 'patchbay/contract'
+import type { Credential, JsonObject, UserActor } from 'patchbay/contract'
+import type { GatedCall } from 'patchbay/features'
 import type { DecisionKeys, Decisions, KeptChange } from './decisions.ts'
 import type { WantedAsk } from './policies.ts'
 import type { ApprovalState, EndReason } from './types.ts'
@@ -44,6 +45,7 @@ export class ApprovalRequest {
   note: string | undefined
   reason: EndReason | undefined
   readonly #calls = new WeakSet<object>()
+  readonly #callers = new Map<string, UserActor>()
   readonly #settled = Promise.withResolvers<void>()
   readonly #withdrawn = new AbortController()
 
@@ -58,8 +60,14 @@ export class ApprovalRequest {
     return this.#withdrawn.signal
   }
 
+  /** The caller, by each of the credentials with which it asked; the newest token of each. */
+  get callers(): readonly UserActor[] {
+    return [...this.#callers.values()]
+  }
+
   /** Counts a call that waits, once. */
-  join(call: object): void {
+  join(call: Waiting): void {
+    this.#callers.set(originOf(call.actor.credential), call.actor)
     if (this.#calls.has(call)) return
     this.#calls.add(call)
     this.count += 1
@@ -84,6 +92,23 @@ export class ApprovalRequest {
       clearTimeout(timer)
       signal.removeEventListener('abort', left)
     }
+  }
+}
+
+/** A call that waits. */
+type Waiting = Pick<GatedCall, 'actor'>
+
+/** Equal for all tokens of a sign-in or of a grant. */
+function originOf(credential: Credential): string {
+  switch (credential.kind) {
+    case 'grant':
+      return `grant ${credential.grantId}`
+    case 'session':
+      return `session ${credential.familyId}`
+    case 'key':
+      return `key ${credential.keyId}`
+    case 'local':
+      return 'local'
   }
 }
 
@@ -119,7 +144,7 @@ export class Requests {
   }
 
   /** The request of equal calls. Undefined when too many wait. */
-  open(asked: Asked, call: object): ApprovalRequest | undefined {
+  open(asked: Asked, call: Waiting): ApprovalRequest | undefined {
     const known = this.#pending.get(asked.key)
     if (known) {
       known.join(call)

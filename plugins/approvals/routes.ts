@@ -1,7 +1,7 @@
 import type { PluginContext, UserActor } from 'patchbay/contract'
 import type {} from 'patchbay/features'
 import { z } from 'zod'
-import type { ApprovalRequest, Requests } from './requests.ts'
+import type { ApprovalRequest, Asked, Requests } from './requests.ts'
 import type { ApprovalStore } from './store.ts'
 import type { ApprovalRow } from './tables.ts'
 import type { Trail } from './trail.ts'
@@ -61,17 +61,27 @@ export function addRoutes(context: PluginContext<unknown>, { requests, store, tr
   routes.add({
     ...{ method: 'GET', path: '/api/approvals', whole: true, access: 'user', tag: TAG },
     summary: 'Calls that wait for a decision of yours or that you made, and those that were decided',
-    query: z.object({ state: z.enum(STATES).optional() }),
+    query: z.object({
+      state: z.enum(STATES).optional(),
+      limit: z.coerce.number().int().min(0).max(1_000).default(1_000).meta({
+        description: 'Most items; with 0 the answer is the number of those that wait for you alone',
+      }),
+    }),
     answers: {
       200: {
         description: 'Those that wait, then at most 200 others; of either the newest first',
-        schema: z.object({ items: z.array(approval) }),
-        example: { items: [example] },
+        schema: z.object({
+          items: z.array(approval),
+          waiting: z.number().meta({ description: 'Number of those that wait for a decision of yours' }),
+        }),
+        example: { items: [example], waiting: 1 },
       },
     },
-    async handle({ actor, query: { state } }) {
+    async handle({ actor, query: { state, limit } }) {
+      const waiting = requests.pending.filter(({ asked }) => waitsFor(actor, asked)).length
+      if (limit === 0) return { body: { items: [], waiting } }
       const rows = await store.list(actor.userId, teams.of(actor.userId), state)
-      return { body: { items: await Promise.all(rows.map(row => shown(row, actor))) } }
+      return { body: { items: await Promise.all(rows.slice(0, limit).map(row => shown(row, actor))), waiting } }
     },
   })
 
@@ -141,6 +151,12 @@ export function addRoutes(context: PluginContext<unknown>, { requests, store, tr
   function decides({ userId, role }: UserActor, { decider_id, user_id, team_id, who }: ApprovalRow): boolean {
     if (who === 'team') return userId !== user_id && team_id !== null && teams.of(userId).includes(team_id)
     return decider_id === userId || (role === 'admin' && who === 'owner')
+  }
+
+  /** True for a request in the list of a user who decides it; administrators find those of owners by their links. */
+  function waitsFor({ userId }: UserActor, { teamId, ask, caller }: Asked): boolean {
+    if (teamId === undefined) return ask.deciderId === userId
+    return userId !== caller.userId && teams.of(userId).includes(teamId)
   }
 
   async function shown(row: ApprovalRow, actor: UserActor) {

@@ -126,6 +126,11 @@ class GuardedRequest implements OpenFilter {
     return this.#whole('result', text, kind === 'result')
   }
 
+  isSame(other: OpenFilter): boolean {
+    if (!(other instanceof GuardedRequest) || other.#applied.length !== this.#applied.length) return false
+    return this.#applied.every((one, index) => one === other.#applied[index])
+  }
+
   /** Rules, then webhooks, whose changes go through the rules again. */
   async #whole(on: Direction, text: FilteredText, usesWebhooks: boolean): Promise<string | undefined> {
     const applied = this.#applied.filter(({ rule }) => rule.on === 'both' || rule.on === on)
@@ -206,7 +211,7 @@ class GuardedRequest implements OpenFilter {
 
   /** The content with a webhook's changes; undefined when it may not make them, or has not kept the form of the content. */
   #changed(on: Direction, place: Place, text: string, value: JsonObject): string | undefined {
-    // Approvals were given for these arguments: only those who may set rules for the server may change them.
+    // A change could replace pinned values of the server: only those who may set rules for it may change arguments.
     const mayChange = on === 'result' || !place.key.startsWith('group') || this.#isOfServersOwner
     const merged = mayChange ? withChanges(on, parseWritten(text) as JsonObject, value) : undefined
     return merged && JSON.stringify(merged)

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import type { PluginContext, UserActor } from 'patchbay/contract'
+import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
 import type { SharedThing } from 'patchbay/features'
 import type { LIMITS } from './errors.ts'
 import { Guesses } from './guesses.ts'
@@ -103,14 +103,14 @@ export class Invitations {
 
   /**
    * Shares with the guest what the invitation gives; greater roles stay. Each user accepts an invitation once: what was taken away
-   * afterwards is not given again. Throws as {@link preview} does.
+   * afterwards is not given again, also where a part of it was refused. Throws as {@link preview} does, and the refusal of a share.
    */
   async accept(guest: UserActor, token: string): Promise<Offer> {
     const { row, offer } = await this.#open(guest, token)
     if (row.user_id === guest.userId) return offer
     await this.#claim(row, guest.userId)
-    for (const { kind, id } of offer.things)
-      await this.#context.shares.give(row.user_id, { kind, id }, guest.userId, row.role)
+    const refused = await this.#give(row, offer.things, guest.userId)
+    if (refused.length === offer.things.length) throw refused[0]
     await this.#tables.write(db =>
       db
         .updateTable('acceptance')
@@ -119,7 +119,22 @@ export class Invitations {
         .where('user_id', '=', guest.userId)
         .execute(),
     )
+    if (refused.length > 0) throw refused[0]
     return offer
+  }
+
+  /** Gives all that can be given, and returns why the rest cannot. Throws what may work later. */
+  async #give(row: InvitationRow, things: readonly SharedThing[], guestId: string): Promise<readonly HubError[]> {
+    const refused: HubError[] = []
+    for (const { kind, id } of things) {
+      try {
+        await this.#context.shares.give(row.user_id, { kind, id }, guestId, row.role)
+      } catch (error) {
+        if (!(error instanceof HubError) || error.status >= 500) throw error
+        refused.push(error)
+      }
+    }
+    return refused
   }
 
   /** Removes what nobody needs any more. */

@@ -163,11 +163,17 @@ export class Grants {
     return this.#issuable(verdict)
   }
 
+  /** A grant that is in force. */
+  async inForce(id: string): Promise<GrantRow | undefined> {
+    const grant = await this.#deps.tables.read(db => rowOf(db, id))
+    return !grant || grant.generation === 0 || isOver(grant, Date.now()) ? undefined : grant
+  }
+
   /** A grant that is in force; its use is noted. */
   async used(id: string): Promise<GrantRow | undefined> {
     const now = Date.now()
-    const grant = await this.#deps.tables.read(db => rowOf(db, id))
-    if (!grant || grant.generation === 0 || isOver(grant, now)) return undefined
+    const grant = await this.inForce(id)
+    if (!grant) return undefined
     if (now - Date.parse(grant.last_used_at) > USE_WRITTEN_MS)
       await this.#deps.tables.write(db =>
         db

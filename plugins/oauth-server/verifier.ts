@@ -42,5 +42,6 @@ export function tokenVerifier(tokens: AccessTokens, grants: Grants, ended: Ended
       return { userId, epoch, credential }
     },
     hasEnded: credential => ended.has(credential),
+    isInForce: async credential => !ended.has(credential) && (await grants.inForce(credential.grantId)) !== undefined,
   }
 }

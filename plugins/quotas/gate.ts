@@ -1,14 +1,17 @@
 import type { Credential, PluginContext } from 'patchbay/contract'
-import type { CallGate, Decision, GatedCall, GatedEnd } from 'patchbay/features'
+import type { CallGate, Decision, GatedCall, GatedEnd, TaskEvent } from 'patchbay/features'
 import { keysBehind } from 'patchbay/plugin-kit'
 import { longer, type Reached, secondsUntilTomorrow } from './meter.ts'
 import type { Metered, Plans } from './plans.ts'
-import { grantSubject, keySubject, type Plan, tokensOf, toolSubject } from './quota.ts'
+import { grantSubject, keySubject, OF_DAY, type OfDay, type Plan, tokensOf, toolSubject } from './quota.ts'
 import type { QuotaKind } from './types.ts'
 import type { Usage } from './usage.ts'
 
 /** After gates that ask people, whose decision may take minutes. */
 const ORDER = 200
+
+/** A call without its arguments, which are not kept for as long as a task. */
+type Called = Pick<GatedCall, 'actor' | 'group' | 'server'> & { readonly tool: { readonly name: string } }
 
 interface Begun {
   readonly metered: readonly Metered[]
@@ -23,13 +26,21 @@ export class QuotaGate implements CallGate {
   readonly #usage: Usage
   /** Part of a quota from which its owner is notified. */
   readonly #near: number
+  readonly #labelOf: (plan: Plan) => Promise<string | undefined>
   readonly #begun = new WeakMap<GatedCall, Begun>()
 
-  constructor(context: PluginContext<unknown>, plans: Plans, usage: Usage, near: number) {
+  /** `labelOf`: the name of the thing with a quota, for its owner. */
+  constructor(
+    context: PluginContext<unknown>,
+    plans: Plans,
+    usage: Usage,
+    { near, labelOf }: { readonly near: number; readonly labelOf: (plan: Plan) => Promise<string | undefined> },
+  ) {
     this.#context = context
     this.#plans = plans
     this.#usage = usage
     this.#near = near
+    this.#labelOf = labelOf
   }
 
   /** One turn of the event loop checks and counts, so that no two calls take the last one. */
@@ -50,20 +61,46 @@ export class QuotaGate implements CallGate {
     return 'pass'
   }
 
-  ended(call: GatedCall, { sent, failed, resultCharacters }: GatedEnd): void {
+  ended(call: GatedCall, { sent, sentAgain, failed, resultCharacters, task }: GatedEnd): void {
     const begun = this.#begun.get(call)
     if (!begun) return
-    this.#begun.delete(call)
+    if (!task) this.#begun.delete(call)
     const nowMs = Date.now()
     const tokens = tokensOf(resultCharacters)
     for (const one of begun.metered) {
-      one.meter.end(begun.atMs, nowMs, sent, tokens)
-      this.#notice(one, call, nowMs)
+      // A task is in flight until it is over.
+      if (!task) one.meter.end(begun.atMs, nowMs, sent)
+      this.#took(one, call, tokens, nowMs)
     }
-    if (!sent) return
-    const { userId, credential } = call.actor
-    const place = { user_id: userId, key_id: keyOf(credential), server_id: call.server.id, tool: call.tool.name }
-    this.#usage.count(place, failed, tokens)
+    if (sent) this.#usage.count(placeOf(call), { calls: 1, failures: failed && !sentAgain ? 1 : 0, tokens })
+  }
+
+  task(call: GatedCall): (event: TaskEvent) => void {
+    const { actor, group, server, tool } = call
+    const begun = this.#begun.get(call)
+    this.#begun.delete(call)
+    return this.#ofTask(begun ?? { metered: [], atMs: 0 }, {
+      ...{ actor, server, tool: { name: tool.name } },
+      ...(group ? { group } : {}),
+    })
+  }
+
+  #ofTask({ metered, atMs }: Begun, call: Called): (event: TaskEvent) => void {
+    return event => {
+      const nowMs = Date.now()
+      if (event.kind === 'over') {
+        for (const { meter } of metered) meter.end(atMs, nowMs, true)
+        return
+      }
+      const tokens = tokensOf(event.resultCharacters)
+      for (const one of metered) this.#took(one, call, tokens, nowMs)
+      this.#usage.count(placeOf(call), { calls: 0, failures: event.failed ? 1 : 0, tokens })
+    }
+  }
+
+  #took(one: Metered, call: Called, tokens: number, nowMs: number): void {
+    if (tokens > 0) one.meter.take(nowMs, tokens)
+    this.#notice(one, call, nowMs)
   }
 
   #of({ actor, group, server, tool }: GatedCall): readonly Metered[] {
@@ -80,34 +117,47 @@ export class QuotaGate implements CallGate {
   }
 
   #refusal(of: QuotaKind, name: string, { code, limit, retryAfterSeconds }: Reached) {
-    const message = `${TEXTS[code](limit)} of ${name} ${code === 'quota_at_once' ? 'are in flight' : 'are used up'}`
+    const verb = limit === 1 ? 'is' : 'are'
+    const message = `The ${limit} ${TEXTS[code](limit === 1 ? '' : 's')} of ${name} ${verb} ${code === 'quota_at_once' ? 'in flight' : 'used up'}`
     // A refusal with 429 always says when to try again.
     const seconds = Number.isFinite(retryAfterSeconds) ? retryAfterSeconds : secondsUntilTomorrow(Date.now())
     return this.#context.error(code, message, { retryAfterSeconds: seconds, data: { of, limit } })
   }
 
   /** Notifies the owner once a day that a quota is nearly used up. */
-  #notice({ plan, meter }: Metered, call: GatedCall, nowMs: number): void {
+  #notice({ plan, meter }: Metered, call: Called, nowMs: number): void {
     const used = meter.used(nowMs)
-    for (const quota of ['perDay', 'resultTokensPerDay'] as const) {
+    for (const quota of OF_DAY) {
       const limit = plan.quota[quota]
       if (!limit || used[quota] < limit * this.#near || meter.noticed.has(quota)) continue
       meter.noticed.add(quota)
-      const { kind } = plan
-      const name = nameOf(plan, call)
-      const ownerId = ownerOf(kind, call)
-      this.#context.log.warn('A quota is nearly used up', { of: kind, name, quota, limit, used: used[quota] })
-      if (ownerId !== undefined)
-        this.#context.events.emit('quotas.near', ownerId, { of: kind, name, quota, limit, used: used[quota] })
+      void this.#emit(plan, ownerOf(plan.kind, call), { quota, limit, used: used[quota] })
     }
+  }
+
+  async #emit(
+    plan: Plan,
+    ownerId: string | undefined,
+    rest: { readonly quota: OfDay; readonly limit: number; readonly used: number },
+  ): Promise<void> {
+    const { kind: of, subject } = plan
+    // Without a name the owner still learns which quota it is.
+    const name = (await this.#labelOf(plan).catch(() => undefined)) ?? subject
+    this.#context.log.warn('A quota is nearly used up', { of, name, ...rest })
+    if (ownerId !== undefined) this.#context.events.emit('quotas.near', ownerId, { of, name, ...rest })
   }
 }
 
-const TEXTS: Readonly<Record<Reached['code'], (limit: number) => string>> = {
-  quota_rate: limit => `The ${limit} calls a minute`,
-  quota_day: limit => `The ${limit} calls a day`,
-  quota_at_once: limit => `The ${limit} calls at once`,
-  quota_tokens: limit => `The ${limit} tokens of results a day`,
+function placeOf({ actor: { userId, credential }, server, tool }: Called) {
+  return { user_id: userId, key_id: keyOf(credential), server_id: server.id, tool: tool.name }
+}
+
+/** The words for what is limited, with the ending of its plural. */
+const TEXTS: Readonly<Record<Reached['code'], (s: string) => string>> = {
+  quota_rate: s => `call${s} a minute`,
+  quota_day: s => `call${s} a day`,
+  quota_at_once: s => `call${s} at once`,
+  quota_tokens: s => `token${s} of results a day`,
 }
 
 /** Id of the key that is in use or made what is, or of the grant with its kind; empty for a sign-in. */
@@ -136,7 +186,7 @@ function nameOf({ kind, subject }: Plan, { actor: { credential }, group, server,
   }
 }
 
-function ownerOf(kind: QuotaKind, { actor, group, server }: GatedCall): string | undefined {
+function ownerOf(kind: QuotaKind, { actor, group, server }: Called): string | undefined {
   if (kind === 'system') return undefined
   if (kind === 'group') return group?.ownerId
   return kind === 'server' || kind === 'tool' ? server.ownerId : actor.userId

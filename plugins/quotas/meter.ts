@@ -84,15 +84,19 @@ export class Meter {
     this.dirty = true
   }
 
+  /** Counts tokens of a result. */
+  take(nowMs: number, tokens: number): void {
+    this.#move(nowMs)
+    this.#tokens += tokens
+    this.dirty = true
+  }
+
   /** `begunMs`: the time given to `begin`. A call that was not sent does not count. */
-  end(begunMs: number, nowMs: number, sent: boolean, tokens: number): void {
+  end(begunMs: number, nowMs: number, sent: boolean): void {
     this.#move(nowMs)
     this.atOnce -= 1
     this.dirty = true
-    if (sent) {
-      this.#tokens += tokens
-      return
-    }
+    if (sent) return
     if (dayOf(begunMs) === this.#day) this.#calls -= 1
     const second = Math.floor(begunMs / SECOND_MS)
     const slot = second % SLOTS

@@ -1,7 +1,8 @@
 import type { PluginTables } from 'patchbay/contract'
 import { type DayNumbers, dayOf, Meter } from './meter.ts'
-import { isEmpty, keySubject, type Plan, type Quota, toolSubject } from './quota.ts'
+import { isEmpty, keySubject, OF_DAY, type Plan, type Quota, toolSubject } from './quota.ts'
 import type { PlanRow, QuotaTables } from './tables.ts'
+import type { Usage } from './usage.ts'
 
 /** A thing with a quota, and what it has used. */
 export interface Metered {
@@ -13,20 +14,27 @@ export interface Metered {
 export interface Defaults {
   readonly system?: Quota | undefined
   readonly users?: Quota | undefined
+  /** Part of a quota from which its owner is notified. */
+  readonly near: number
 }
+
+/** The beginning of subjects of users. */
+const USER = 'user:'
 
 /** All quotas, in memory, with the numbers of the present day. */
 export class Plans {
   readonly #tables: PluginTables<QuotaTables>
   readonly #defaults: Defaults
+  readonly #usage: Pick<Usage, 'today'>
   readonly #plans = new Map<string, Metered>()
   /** Meters of users by the default quota, and numbers of things whose quota is not loaded. */
   readonly #users = new Map<string, Metered>()
   #stored = new Map<string, DayNumbers>()
 
-  constructor(tables: PluginTables<QuotaTables>, defaults: Defaults) {
+  constructor(tables: PluginTables<QuotaTables>, defaults: Defaults, usage: Pick<Usage, 'today'>) {
     this.#tables = tables
     this.#defaults = defaults
+    this.#usage = usage
   }
 
   /** Reads the quotas and the numbers of this day. */
@@ -37,14 +45,15 @@ export class Plans {
       await db.selectFrom('counter').selectAll().where('day', '=', day).execute(),
     ])
     this.#stored = new Map(counters.map(({ id, ...numbers }) => [id, numbers]))
-    for (const row of plans)
-      this.#plans.set(row.id, { plan: planOf(row, JSON.parse(row.quota)), meter: this.#meter(row.id) })
+    for (const row of plans) this.#plans.set(row.id, this.#metered(planOf(row, JSON.parse(row.quota))))
     const { system } = this.#defaults
     if (system && !isEmpty(system))
-      this.#plans.set('system', {
-        plan: { subject: 'system', kind: 'system', quota: system },
-        meter: this.#meter('system'),
-      })
+      this.#plans.set(
+        'system',
+        this.#metered({ subject: 'system', kind: 'system', quota: system }, this.#usage.today()),
+      )
+    // Alerts about their use must not end with a restart.
+    for (const subject of this.#stored.keys()) if (subject.startsWith(USER)) this.ofUser(subject.slice(USER.length))
   }
 
   get(subject: string): Metered | undefined {
@@ -53,13 +62,13 @@ export class Plans {
 
   /** The quota of a user: an administrator's, or the default. */
   ofUser(userId: string): Metered | undefined {
-    const subject = `user:${userId}`
+    const subject = `${USER}${userId}`
     const { users } = this.#defaults
     const own = this.#plans.get(subject)
     if (own || !users || isEmpty(users)) return own
     const known = this.#users.get(subject)
     if (known) return known
-    const made = { plan: { subject, kind: 'user' as const, quota: users, userId }, meter: this.#meter(subject) }
+    const made = this.#metered({ subject, kind: 'user', quota: users, userId }, this.#usage.today(userId))
     this.#users.set(subject, made)
     return made
   }
@@ -99,10 +108,12 @@ export class Plans {
           .execute()
       after(() => {
         const former = this.#plans.get(id) ?? this.#users.get(id)
+        this.#plans.delete(id)
         this.#users.delete(id)
-        if (removed) return void this.#plans.delete(id)
+        if (removed) return former && this.#toDefault(row, former)
         const meter = former?.meter ?? new Meter({ day: dayOf(Date.now()), ...used })
         meter.dirty = true
+        for (const part of OF_DAY) if (former?.plan.quota[part] !== quota[part]) meter.noticed.delete(part)
         this.#plans.set(id, { plan: planOf(row, quota), meter })
       })
     })
@@ -170,8 +181,28 @@ export class Plans {
       if (meter.atOnce === 0 && meter.numbers.day < day) this.#users.delete(subject)
   }
 
-  #meter(subject: string): Meter {
-    return new Meter(this.#stored.get(subject) ?? { day: dayOf(Date.now()), calls: 0, tokens: 0 })
+  /** A user whose own quota is removed has the default one, with what was used of the other. */
+  #toDefault({ id, user_id: userId, kind }: Omit<PlanRow, 'quota'>, { meter }: Metered): void {
+    const { users } = this.#defaults
+    if (kind !== 'user' || !userId || !users || isEmpty(users)) return
+    meter.noticed.clear()
+    this.#users.set(id, { plan: { subject: id, kind, quota: users, userId }, meter })
+  }
+
+  /** `known`: what the thing has used today, also at times when it had no quota. */
+  #metered(plan: Plan, known = { calls: 0, tokens: 0 }): Metered {
+    const day = dayOf(Date.now())
+    const stored = this.#stored.get(plan.subject)
+    const { calls, tokens } = stored?.day === day ? stored : { calls: 0, tokens: 0 }
+    const numbers = { day, calls: Math.max(calls, known.calls), tokens: Math.max(tokens, known.tokens) }
+    const meter = new Meter(numbers)
+    // Notified before the hub or the plugin was started again.
+    const used = { perDay: calls, resultTokensPerDay: tokens }
+    for (const part of OF_DAY) {
+      const limit = plan.quota[part]
+      if (limit && used[part] >= limit * this.#defaults.near) meter.noticed.add(part)
+    }
+    return { plan, meter }
   }
 }
 

@@ -5,7 +5,7 @@ import { ERRORS, LIMITS } from './errors.ts'
 import { QuotaGate } from './gate.ts'
 import { Plans } from './plans.ts'
 import { PortableQuotas } from './portable.ts'
-import { quotaSchema } from './quota.ts'
+import { type Plan, quotaSchema } from './quota.ts'
 import { addQuotaRoutes } from './routes.ts'
 import { first, type QuotaTables } from './tables.ts'
 import type {} from './types.ts'
@@ -66,11 +66,15 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     const limits = context.limits as typeof LIMITS
     const { quota, users, nearPercent = 90 } = context.config ?? {}
     const tables = context.tables<QuotaTables>()
-    const plans = new Plans(tables, { system: quota, users })
+    const near = nearPercent / 100
     const usage = new Usage(tables, limits.usageRowsPerUserDay)
-    await Promise.all([plans.load(), usage.load()])
-    context.contribute('callGate', 'quotas', new QuotaGate(context, plans, usage, nearPercent / 100))
-    context.contribute('alertMetric', 'quotas.used', new UsedMetric(context, plans))
+    const plans = new Plans(tables, { system: quota, users, near }, usage)
+    await usage.load()
+    await plans.load()
+    const metric = new UsedMetric(context, plans)
+    const labelOf = (plan: Plan) => metric.labelOf(plan)
+    context.contribute('callGate', 'quotas', new QuotaGate(context, plans, usage, { near, labelOf }))
+    context.contribute('alertMetric', 'quotas.used', metric)
     context.contribute('builtPage', 'usage', { access: 'user' })
     const portable = new PortableQuotas(context, plans, usage)
     context.contribute('attachedSettings', 'quota', portable)

@@ -30,6 +30,10 @@ export const quotaSchema = z.strictObject({
 /** Most calls and tokens. Absent members: unlimited. */
 export type Quota = Readonly<z.infer<typeof quotaSchema>>
 
+/** The members that count over a day. */
+export const OF_DAY = ['perDay', 'resultTokensPerDay'] as const satisfies readonly (keyof Quota)[]
+export type OfDay = (typeof OF_DAY)[number]
+
 /** One thing with a quota. */
 export interface Plan {
   /** The kind, and the id where there is one: `server:0d1e…`. */

@@ -60,9 +60,9 @@ export function addQuotaRoutes(
     return { body: shown(plans.get(row.id)) }
   }
 
-  async function requireRoom(rows: Pick<PlanRow, 'user_id'>, subject: string): Promise<void> {
-    if (rows.user_id) await plans.keepKeys(rows.user_id, await people.keysBehind(rows.user_id))
-    const known = (await plans.rows(rows)).filter(({ kind, id }) => kind !== 'user' && id !== subject)
+  async function requireRoom(user_id: string, subject: string): Promise<void> {
+    await plans.keepKeys(user_id, await people.keysBehind(user_id))
+    const known = (await plans.rows({ user_id })).filter(({ kind, id }) => kind !== 'user' && id !== subject)
     if (known.length < limits.quotasPerUser) return
     const message = `You have set ${known.length} quotas for keys and clients, at most ${limits.quotasPerUser}`
     throw context.error('quota_plans', message)
@@ -164,7 +164,7 @@ export function addQuotaRoutes(
       requireSignIn(actor, 'Quotas')
       const { userId } = actor
       const row = { id: keySubject(params.id), kind: 'key', user_id: userId, server_id: null, group_id: null } as const
-      await requireRoom(row, row.id)
+      await requireRoom(userId, row.id)
       const descendants = (await people.keys(actor)).filter(({ makers }) => makers.includes(params.id))
       await set(row, quota, { userId, keyIds: [params.id, ...descendants.map(key => key.id)] })
       return { body: await shownKey(actor, params.id) }
@@ -195,7 +195,7 @@ export function addQuotaRoutes(
       requireSignIn(actor, 'Quotas')
       const subject = grantSubject(actor.userId, params.id)
       const row = { id: subject, kind: 'grant', user_id: actor.userId, server_id: null, group_id: null } as const
-      await requireRoom(row, subject)
+      await requireRoom(actor.userId, subject)
       return set(row, quota, { userId: actor.userId, keyIds: [`grant:${params.id}`] })
     },
   })

@@ -1,5 +1,5 @@
 import type { PluginTables } from 'patchbay/contract'
-import { dayOf } from './meter.ts'
+import { type DayNumbers, dayOf } from './meter.ts'
 import type { QuotaTables, UsageRow } from './tables.ts'
 
 /** Rows of one transaction. */
@@ -68,12 +68,25 @@ export class Usage {
       })
   }
 
-  /** Counts a call that was sent. */
-  count(place: Place, failed: boolean, tokens: number): void {
+  /** Counts what was sent, or came later for it. */
+  count(place: Place, { calls, failures, tokens }: Record<'calls' | 'failures' | 'tokens', number>): void {
     const { numbers } = this.#entry(place)
-    numbers.calls += 1
-    if (failed) numbers.failures += 1
+    numbers.calls += calls
+    numbers.failures += failures
     numbers.result_tokens += tokens
+  }
+
+  /** The numbers of this day of one user, or of all. */
+  today(userId?: string): Omit<DayNumbers, 'day'> {
+    const sum = { calls: 0, tokens: 0 }
+    if (this.#day !== dayOf(Date.now())) return sum
+    const all = userId === undefined ? [...this.#users.values()] : [this.#users.get(userId)]
+    for (const entries of all)
+      for (const { numbers } of entries?.values() ?? []) {
+        sum.calls += numbers.calls
+        sum.tokens += numbers.result_tokens
+      }
+    return sum
   }
 
   /** Writes what has changed. */

@@ -2,14 +2,14 @@ import type { PluginContext, SystemActor } from 'patchbay/contract'
 import type { AlertMetric, AlertReading } from 'patchbay/features'
 import { dayOf } from './meter.ts'
 import type { Metered, Plans } from './plans.ts'
-import type { Plan } from './quota.ts'
+import { OF_DAY, type Plan } from './quota.ts'
 
 const ACTOR: SystemActor = { kind: 'system', purpose: 'quotas' }
 /** Time for which names are kept, in milliseconds. */
 const KEEP_MS = 60_000
 const DAY_MS = 86_400_000
-/** The members of a quota that count over a day. */
-const OF_DAY = { perDay: 'calls', resultTokensPerDay: 'tokens of results' } as const
+/** The words for what counts over a day. */
+const WORDS = { perDay: 'calls', resultTokensPerDay: 'tokens of results' } as const
 
 type About = Pick<AlertReading, 'label' | 'userIds' | 'labels'>
 
@@ -32,10 +32,15 @@ export class UsedMetric implements AlertMetric {
     return (await Promise.all(this.#plans.all().map(metered => this.#ofPlan(metered, nowMs)))).flat()
   }
 
+  /** The name of a thing with a quota, for its owner. Undefined for a thing that is gone. */
+  async labelOf(plan: Plan): Promise<string | undefined> {
+    return (await this.#about(plan, Date.now()))?.label
+  }
+
   async #ofPlan(metered: Metered, nowMs: number): Promise<readonly AlertReading[]> {
     const { plan, meter } = metered
     const used = meter.used(nowMs)
-    const parts = (['perDay', 'resultTokensPerDay'] as const).filter(part => plan.quota[part])
+    const parts = OF_DAY.filter(part => plan.quota[part])
     // Names are read only for quotas with some use, including those that were reset since.
     if (parts.some(part => used[part] > 0)) this.#used.add(meter)
     const about = this.#used.has(meter) ? await this.#about(plan, nowMs) : undefined
@@ -43,10 +48,10 @@ export class UsedMetric implements AlertMetric {
     const resets = `${dayOf(nowMs + DAY_MS)} 00:00 UTC`
     return parts.map(part => {
       const limit = plan.quota[part] ?? 0
-      const what = `${used[part]} of ${limit} ${OF_DAY[part]} of the day are used; they reset at ${resets}`
+      const what = `${used[part]} of ${limit} ${WORDS[part]} of the day are used; they reset at ${resets}`
       return {
         key: `${plan.subject} ${part}`,
-        ...{ ...about, label: `${about.label}: ${OF_DAY[part]}` },
+        ...{ ...about, label: `${about.label}: ${WORDS[part]}` },
         ...{ labels: { ...about.labels, kind: plan.kind }, value: used[part] / limit, text: what },
       }
     })

@@ -119,6 +119,50 @@ test.each(VIEWS)('the link of a call leads to it: %s', async (name, view) => {
   await tab.close()
 })
 
+test.each(VIEWS)(
+  'the rail counts what waits, on every page, and reads it with events alone: %s',
+  async (name, view) => {
+    const words = view.language === 'zh' ? '1 项等待您处理' : '1 waiting for you'
+    const isPhone = view.touch === true
+    const tab = await openTab(browser, hub, admin, view)
+    const { page } = tab
+    let reads = 0
+    page.on('request', request => {
+      if (request.url().includes('/api/approvals')) reads += 1
+    })
+    await tab.go('/servers', 'pb-page-servers')
+    const place = page.locator(isPhone ? '.tabbar button' : '.rail a[href$="/approvals"]')
+    const call = pay(2_000 + VIEWS.findIndex(([each]) => each === name))
+    await place.locator('.n.due').waitFor()
+    expect(await place.getAttribute('aria-label')).toBeNull()
+    await page.getByRole(isPhone ? 'button' : 'link', { name: words }).waitFor()
+    expect(await axe(tab)).toEqual([])
+    if (PICTURES) await page.screenshot({ path: `${PICTURES}/rail-${name}.png` })
+    if (isPhone) {
+      await place.click()
+      await page.getByRole('link', { name: words }).waitFor()
+      if (PICTURES) await page.screenshot({ path: `${PICTURES}/rail-more-${name}.png` })
+      await page.locator('.shade').click({ position: { x: 20, y: 20 } })
+    } else {
+      await page.locator('.rail .foot button').click()
+      await page.locator('.app.narrow').waitFor()
+      if (PICTURES) await page.screenshot({ path: `${PICTURES}/rail-narrow-${name}.png` })
+    }
+    const before = reads
+    await page.evaluate(() => {
+      history.pushState(null, '', location.pathname.replace(/[^/]*$/, 'groups'))
+      dispatchEvent(new PopStateEvent('popstate'))
+    })
+    await page.locator('pb-page-groups').waitFor()
+    expect(reads).toBe(before)
+    const { items } = await admin.ok('GET', '/api/approvals?state=pending')
+    await admin.ok('POST', `/api/approvals/${items[0].id}`, { decision: 'deny' })
+    expect((await call).json.code).toBe('approval_denied')
+    await place.locator('.n.due').waitFor({ state: 'detached' })
+    await tab.close()
+  },
+)
+
 test.each(VIEWS)('the page of usage shows quotas and calls: %s', async (name, view) => {
   await admin.ok('PUT', '/api/admin/users/admin/quota', { quota: { perDay: 1_000, atOnce: 20 } })
   await admin.ok('POST', '/api/servers/bank/tools/paid/call', {})
@@ -255,8 +299,9 @@ test('an owner sets quotas of a server, a tool and a key', async () => {
   await page.locator('#quota-perMinute').fill('600')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('600 in a minute').waitFor()
+  await admin.ok('PATCH', '/api/servers/bank/tools/paid', { name: 'paid_so_far' })
   await page.getByRole('button', { name: 'Quota of a tool' }).click()
-  await page.locator('#quota-tool').selectOption('paid')
+  await page.locator('#quota-tool').selectOption({ label: 'paid_so_far (paid)' })
   await page.locator('#quota-perDay').fill('0')
   expect(await axe(tab)).toEqual([])
   await page.getByRole('button', { name: 'Save' }).click()
@@ -266,6 +311,7 @@ test('an owner sets quotas of a server, a tool and a key', async () => {
   await page.getByRole('button', { name: 'Remove quota' }).click()
   await page.getByText('0 in a day').waitFor({ state: 'detached' })
   expect((await admin.request('POST', '/api/servers/bank/tools/paid/call', {})).status).toBe(200)
+  await admin.ok('PATCH', '/api/servers/bank/tools/paid', { name: null })
   await tab.go('/keys', 'td .nm')
   await page.getByRole('button', { name: 'Quota of script' }).click()
   await page.locator('#key-quota-atOnce').fill('3')

@@ -83,9 +83,7 @@ test('a refusal is shown, and another code replaces the one before', async () =>
 
 test.each([...VIEWS])('%s: the code and its end are read without scrolling sideways', async (_, view) => {
   scripted.device = () =>
-    Response.json(
-      scripted.deviceCode({ user_code: `${'WDJB-MJHT-'.repeat(6)}NRST`, expires_in: 4, verification_uri: ELSEWHERE }),
-    )
+    Response.json(scripted.deviceCode({ user_code: `${'WDJB-MJHT-'.repeat(6)}NRST`, verification_uri: ELSEWHERE }))
   scripted.token = () => Response.json({ error: 'authorization_pending' }, { status: 400 })
   const { flow } = await ada.ok('POST', '/api/servers/scripted/connect', {})
   const tab = await openTab(browser, hub, ada, view)
@@ -97,6 +95,7 @@ test.each([...VIEWS])('%s: the code and its end are read without scrolling sidew
   const sideways = () =>
     page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
   expect(await sideways()).toBe(0)
+  scripted.token = () => Response.json({ error: 'expired_token' }, { status: 400 })
   await page.getByText('flow_expired').waitFor()
   const title = view.language === 'zh' ? '未及时输入代码' : 'was not entered while it was valid'
   await page.getByText(title).first().waitFor()

@@ -26,6 +26,14 @@ async function enter(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
+/** Signs in at the issuer for a page, whose tab refuses requests to another host, and lets the browser come back. */
+async function answerAs(page: Page, subject: string): Promise<void> {
+  await page.route('**/api/auth/providers/company/start', async route => {
+    const { url } = await (await route.fetch()).json()
+    await route.fulfill({ json: { url: await signInAt(url, subject) } })
+  })
+}
+
 /** Sets the app of a page that shows its key. */
 async function setOnPage(page: Page): Promise<{ app: App; codes: string[] }> {
   const key = await page.locator('.keytext').first().textContent()
@@ -129,11 +137,7 @@ test('a person links an account at a provider, and signs in with it', async () =
     await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: { providers } })
     const tab = await openTab(browser, hub, await hub.user('ivy'))
     const { page } = tab
-    // A tab refuses requests to another host: the test signs in at the issuer, and the browser comes back.
-    await page.route('**/api/auth/providers/company/start', async route => {
-      const { url } = await (await route.fetch()).json()
-      await route.fulfill({ json: { url: await signInAt(url, 'ivy-c') } })
-    })
+    await answerAs(page, 'ivy-c')
     await page.goto(`${hub.url}/settings/factors`)
     await page.getByRole('button', { name: 'Link Company' }).click()
     await page.getByText('ivy-c@company.example').waitFor()
@@ -148,6 +152,37 @@ test('a person links an account at a provider, and signs in with it', async () =
     await page.goto(`${hub.url}/signin/callback?code=x&state=x`)
     await page.getByRole('heading', { name: 'You are not signed in' }).waitFor()
     expect(page.url()).toBe(`${hub.url}/signin/callback`)
+    await tab.close()
+  } finally {
+    await issuer.stop()
+  }
+}, 120_000)
+
+test('a sign-in at a provider returns to the whole address, with the token of an invitation', async () => {
+  const issuer = await OidcIssuer.start(`${hub.url}/signin/callback`)
+  try {
+    const provider = { id: 'company', kind: 'oidc', label: 'Company', issuer: issuer.url, clientId: 'hub' }
+    const providers = [{ ...provider, clientSecret: 'secret-of-the-hub-1', provision: 'create' }]
+    await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: { providers } })
+    const tab = await openTab(browser, hub)
+    const { page } = tab
+    await answerAs(page, 'jan-c')
+    await page.goto(`${hub.url}/servers?scope=shared`)
+    await page.getByRole('button', { name: 'Sign in with Company' }).click()
+    await page.getByText('Nothing is shared with you').waitFor()
+    expect(page.url()).toBe(`${hub.url}/servers?scope=shared`)
+    await admin.ok('POST', '/api/servers', { name: 'common', url: 'https://mcp.example/mcp', enabled: false })
+    const things = [{ kind: 'server', ref: 'common' }]
+    const { url } = await admin.ok('POST', '/api/invitations', { things, role: 'use' })
+    await page.goto(url)
+    // The token is in the fragment, which neither the provider nor the hub sees, and leaves the address at once.
+    await page.getByRole('heading', { name: 'admin shares with you' }).waitFor()
+    await page.getByRole('button', { name: 'Sign in as somebody else' }).click()
+    await page.getByRole('button', { name: 'Sign in with Company' }).click()
+    await page.getByRole('heading', { name: 'admin shares with you' }).waitFor()
+    expect(page.url()).toBe(`${hub.url}/invite`)
+    await page.getByRole('button', { name: 'Accept' }).click()
+    await page.getByRole('link', { name: 'Open server common' }).waitFor()
     await tab.close()
   } finally {
     await issuer.stop()

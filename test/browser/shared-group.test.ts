@@ -9,6 +9,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { type Client, type Hub, LOOPBACK, PASSWORD, startHub, stdioFixture } from '../support/hub.ts'
 import { GuardedServer, Issuer, signInAt } from '../support/issuer.ts'
+import { atLeast } from '../support/pace.ts'
 import { callText, online, toolNames } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
 import { axe, openBrowser, openTab, PHONE, VIEWS } from './support/console.ts'
@@ -206,7 +207,7 @@ test.each(VIEWS)('a link that gives nothing says why, and what to do: %s', async
     const things = [{ kind: 'server', ref }]
     return (await by.ok('POST', '/api/invitations', { things, role: 'use', ...more })).url
   }
-  const expired = await invite(ada, 'linked', { expires: new Date(Date.now() + 2_000).toISOString() })
+  const expired = await invite(ada, 'linked', { expires: new Date(Date.now() + atLeast(2_000)).toISOString() })
   const used = await invite(ada, 'linked')
   await dora.ok('POST', '/api/invitations/accept', { token: new URL(used).hash.slice(1) })
   const removed = await invite(erin, `hers${at}`)

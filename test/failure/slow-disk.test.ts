@@ -9,12 +9,12 @@ import { callText, online } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 import { known } from './fixtures/known.ts'
+import { whileSyncsAre } from './fixtures/syncs.ts'
 
-const SYNCS = 'fsync,fdatasync'
 /** Time that the disk takes, in milliseconds. A call that waited for it would take as long. */
 const SLOW_MS = atLeast(1_000)
-/** The same for the history, whose thread is ended after 10 s without an answer. */
-const STUCK_MS = 15_000
+/** The same for a thread that is ended meanwhile. */
+const STUCK_MS = 30_000
 
 let hub: Hub
 let admin: Client
@@ -32,32 +32,9 @@ afterAll(async () => {
   await removeTemp(folder)
 }, 120_000)
 
-/** While `work` runs, strace changes each sync of the hub as `how` says. Returns the ids of the threads that asked for one. */
-async function syncsAre(how: string, work: () => Promise<void>): Promise<readonly number[]> {
-  const lines = join(folder, `${how.replace(/\W/g, '-')}.txt`)
-  const strace = Bun.spawn(
-    [
-      ...['strace', '-f', '-o', lines, '-e', `trace=${SYNCS}`, '-e', `inject=${SYNCS}:${how}`],
-      ...['-p', String(hub.pid)],
-    ],
-    { stdout: 'ignore', stderr: 'pipe' },
-  )
-  const said = strace.stderr.getReader()
-  // It says so once all threads are attached.
-  expect(new TextDecoder().decode((await said.read()).value)).toContain('attached')
-  try {
-    await work()
-  } finally {
-    strace.kill('SIGINT')
-    await strace.exited
-  }
-  const traced = (await Bun.file(lines).text()).split('\n').filter(line => /^\d+ +(?:fsync|fdatasync)\(/.test(line))
-  return traced.map(line => Number.parseInt(line, 10))
-}
-
 test('a slow disk delays who changes something, and no call', async () => {
   const caller = await new RawClient(hub, '/mcp/echo', await admin.mcpKey()).open()
-  const ids = await syncsAre(`delay_enter=${SLOW_MS * 1_000}`, async () => {
+  const ids = await whileSyncsAre(`delay_enter=${SLOW_MS * 1_000}`, { pid: hub.pid, folder }, async () => {
     const { headers } = caller
     const watch = await watchLatency({
       url: `${hub.url}/mcp/echo`,
@@ -79,27 +56,32 @@ test('a slow disk delays who changes something, and no call', async () => {
   expect(ids).not.toContain(hub.pid)
 }, 120_000)
 
-test('a disk that takes longer than the history may: its thread is ended later, and calls continue', async () => {
-  const caller = await new RawClient(hub, '/mcp/echo', await admin.mcpKey()).open()
-  const { headers } = caller
-  const history = async () => (await admin.request('GET', '/health')).json.checks.history
-  const call = { tool: 'echo', args: { text: 'x' } }
-  await until(async () => (await history()) === 'ok', { timeoutMs: 60_000, what: 'the history to store all' })
-  await syncsAre(`delay_enter=${STUCK_MS * 1_000}`, async () => {
-    const watch = await watchLatency({ url: `${hub.url}/mcp/echo`, headers, everyMs: 50, call })
-    // The thread has numbers to store, and is to be ended after 10 seconds without an answer.
-    await until(async () => (await history()) === 'paused', { timeoutMs: 60_000, what: 'the thread to be given up' })
-    await Bun.sleep(2_000)
-    const latencies = await watch.stop()
-    expect(latencies.length).toBeGreaterThan(50)
-    expect(Math.max(...latencies)).toBeLessThan(SLOW_MS)
+test('a thread that waits for the disk is ended when the disk has answered, and its owner does not wait', async () => {
+  const program = join(import.meta.dir, 'fixtures/ends-syncing-thread.ts')
+  const child = Bun.spawn([process.execPath, program, join(folder, 'synced')], {
+    ...{ stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' },
   })
-  await until(async () => (await history()) === 'ok', { timeoutMs: 60_000, what: 'the history to store again' })
-}, 180_000)
+  const output = { text: '' }
+  const read = (async () => {
+    for await (const chunk of child.stdout) output.text += new TextDecoder().decode(chunk)
+  })()
+  await until(() => output.text.includes('ready'))
+  // The disk answers when strace ends, as soon as the owner has continued.
+  await whileSyncsAre(`delay_enter=${STUCK_MS * 1_000}`, { pid: child.pid, folder }, async () => {
+    child.stdin.write('x')
+    await child.stdin.flush()
+    await until(() => output.text.includes(' ms\n'), { what: 'the owner to continue' })
+    expect(output.text).not.toContain('ended')
+  })
+  expect(await child.exited).toBe(0)
+  await read
+  expect(output.text).toEndWith('ended\n')
+  expect(Number(/([\d.]+) ms/.exec(output.text)?.[1])).toBeLessThan(STUCK_MS / 2)
+}, 120_000)
 
 test('a change that the disk does not confirm is refused with that reason, calls continue, and later changes succeed', async () => {
   const mcp = await admin.mcp('/mcp/echo')
-  await syncsAre('error=EIO', async () => {
+  await whileSyncsAre('error=EIO', { pid: hub.pid, folder }, async () => {
     const { status, json } = await admin.request('PATCH', '/api/settings', { theme: 'dark' })
     expect([status, json]).toMatchObject([503, { code: 'storage_unavailable' }])
     const refused = await admin.request('PATCH', '/api/settings', { language: 'zh' })

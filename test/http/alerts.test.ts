@@ -293,7 +293,12 @@ test('one rule, channel or silence too many is refused', async () => {
   const kinds = [
     [RULES, LIMITS.alertRulesPerUser, 'quota_rules', RULE],
     [CHANNELS, LIMITS.alertChannelsPerUser, 'quota_channels', { type: 'webhook', config: { url: receiver.url } }],
-    [SILENCES, LIMITS.alertSilencesPerUser, 'quota_silences', { endsAt: new Date(Date.now() + 60_000).toISOString() }],
+    [
+      SILENCES,
+      LIMITS.alertSilencesPerUser,
+      'quota_silences',
+      { endsAt: new Date(Date.now() + 3_600_000).toISOString() },
+    ],
   ] as const
   for (const [path, most, code, body] of kinds) {
     for (let made = 0; made < most; ) {

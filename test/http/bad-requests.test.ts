@@ -4,6 +4,7 @@ import { extent } from '../support/extent.ts'
 import { type Client, type Hub, send, startHub } from '../support/hub.ts'
 import { type KeptState, keptState } from '../support/kept-state.ts'
 import { rawRequest, rawText } from '../support/raw-http.ts'
+import { until } from '../support/wait.ts'
 import { type DocumentedRoute, documentedRoutes } from './documented-routes.ts'
 import { JSON_TYPE, RAW } from './raw-rows.ts'
 import { expectProblem, expectWell, patient } from './rows.ts'
@@ -173,10 +174,20 @@ test('pipelined requests are each checked by their own head, in order', async ()
   const host = `Host: ${new URL(hub.url).host}`
   const bearer = `Authorization: Bearer ${alice.token}`
   const more = `GET /api/auth/me HTTP/1.1\r\n${host}\r\n\r\nGET /api/auth/me HTTP/1.1\r\n${host}\r\nConnection: close\r\n${bearer}\r\n\r\n`
-  const answer = await rawRequest(hub.url, rawText('GET /api/auth/me HTTP/1.1', [host, bearer], more), {
-    quietMs: 2_000,
-  })
-  expect([...answer.text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status)).toEqual(['200', '401', '200'])
+  const seen: string[][] = []
+  // Under load Bun may close the connection behind the first answer. A client sends the other requests again.
+  await until(
+    async () => {
+      const text = rawText('GET /api/auth/me HTTP/1.1', [host, bearer], more)
+      const answer = await rawRequest(hub.url, text, { quietMs: 2_000 })
+      const statuses = [...answer.text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status = '']) => status)
+      seen.push(statuses)
+      return statuses.length >= 3
+    },
+    { intervalMs: 200, what: 'the three answers' },
+  )
+  for (const statuses of seen) expect(statuses).toEqual(['200', '401', '200'].slice(0, statuses.length))
+  expect(seen.at(-1)).toHaveLength(3)
 })
 
 describe('a body', () => {

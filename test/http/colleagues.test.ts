@@ -185,6 +185,27 @@ test('a colleague renames nothing: the name is an address, and another one could
     expect((await rename(thing, thing.endsWith('ours') ? 'ours' : 'shelf'))[0]).toBe(200)
 })
 
+test('who waits for a start gets nothing of it when the share ends meanwhile', async () => {
+  const begun = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<Response>()
+  using silent = Bun.serve({
+    ...{ port: 0, hostname: '127.0.0.1' },
+    fetch: async () => {
+      begun.resolve()
+      return (await held.promise).clone()
+    },
+  })
+  await bob.ok('POST', '/api/servers', { name: 'silent', url: silent.url.href, enabled: false })
+  await bob.ok('PUT', '/api/servers/silent/shares/user:carl', { role: 'change' })
+  const waiting = carl.request('POST', '/api/servers/bob~silent/start?wait=60s')
+  await begun.promise
+  await bob.ok('DELETE', '/api/servers/silent/shares/user:carl')
+  held.resolve(new Response('none', { status: 500 }))
+  const { status, json } = await waiting
+  expect([status, json.code]).toEqual([404, 'server_not_found'])
+  await bob.ok('DELETE', '/api/servers/silent')
+})
+
 describe('the live stream', () => {
   /** The events about the server west that each reader gets, until a later one of its own. */
   const eventsOf = async (readers: Readonly<Record<string, Client>>, act: () => Promise<unknown>) => {

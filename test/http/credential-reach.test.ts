@@ -6,6 +6,7 @@ import type { Answer } from '../support/client.ts'
 import { beyondCore, extent } from '../support/extent.ts'
 import { Client, type Hub, PASSWORD, send, startHub } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
+import { atLeast } from '../support/pace.ts'
 import { until } from '../support/wait.ts'
 
 setDefaultTimeout(120_000)
@@ -75,7 +76,7 @@ test('a key does not take over a key that opens more or lives longer, by a new s
 })
 
 test('a key that has ended is not rotated: it would open nothing, or come back', async () => {
-  const { id, by } = await keyOf(ann, ['mcp'], new Date(Date.now() + 1_500).toISOString())
+  const { id, by } = await keyOf(ann, ['mcp'], new Date(Date.now() + atLeast(1_500)).toISOString())
   await until(async () => told(await by.request('GET', '/api/auth/me')) === '401 token_expired')
   for (const body of [{}, { overlapSeconds: 600 }]) {
     expect(told(await ann.request('POST', `/api/keys/${id}/rotate`, body))).toBe('409 key_expired')

@@ -60,6 +60,8 @@ test('a rollback says of nothing that it removed it, which was not there any mor
 const api = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
 const online = (name: string) => ({
   ...{ name, visibility: 'private' },
+  // A regular check between two readings would be a difference.
+  healthCheck: { interval: 3_600_000 },
   openapi: {
     schema: {
       ...{
@@ -124,6 +126,8 @@ function unexplained(before: Facts, after: Facts): readonly string[] {
 async function seenBeside(name: string) {
   const minute = () => Math.floor(Date.now() / 60_000)
   const begun = minute()
+  // A metric is known for a minute after its report.
+  await bob.ok('POST', '/api/monitoring/custom-metrics', { orders: 2 })
   const stranger = new Client(hub.url, '', '')
   const live = await openStream(bob, '?topics=servers,logs,alerts,calls')
   const [before, outside] = [await readEverything(bob, NAMES), await readEverything(stranger, NAMES)]

@@ -5,6 +5,7 @@ import { beyondCore } from '../support/extent.ts'
 import { startGoodAndBad } from '../support/good-and-bad.ts'
 import { type Client, type Hub, LOOPBACK, startHub, stdioFixture } from '../support/hub.ts'
 import { openStream } from '../support/live-stream.ts'
+import { atLeast } from '../support/pace.ts'
 import { blocksFrom } from '../support/prometheus.ts'
 import { online } from '../support/servers.ts'
 import { makeTemp, removeTemp } from '../support/temp.ts'
@@ -34,7 +35,8 @@ let slowestMs = 0
 let ticks: Awaited<ReturnType<typeof openStream>>[]
 
 beforeAll(async () => {
-  const checked = { healthCheck: { enabled: true, interval: 1_000, timeout: 1_000, retries: 100 } }
+  const ms = atLeast(1_000)
+  const checked = { healthCheck: { enabled: true, interval: ms, timeout: ms, retries: 100 } }
   hub = await startHub({ env: LOOPBACK, settings: { mcpServers: { echo: { ...stdioFixture('echo'), ...checked } } } })
   admin = await hub.setup()
   ada = await hub.user('ada')

@@ -160,13 +160,18 @@ describe('a share', () => {
   test('is opened by a key of its group alone, until it ends', async () => {
     await give('groups/daily', 'user:cleo', 'use')
     const scopes = [{ group: 'bob~daily' }]
-    const { secret: credential } = await cleo.ok('POST', '/api/keys', { label: 'one', scopes })
+    const { secret: credential, id } = await cleo.ok('POST', '/api/keys', { label: 'one', scopes })
+    const listed = async () => (await cleo.ok('GET', '/api/keys')).items.find((key: { id: string }) => key.id === id)
+    expect((await listed()).scopes).toEqual(scopes)
     const client = await cleo.mcp('/mcp/@bob/daily', { credential })
     expect(await toolNames(client)).toEqual(['echo'])
     expect((await failureOf(cleo.mcp('/mcp/@bob/inner', { credential }))).message).toContain('no group or server')
     await end('groups/daily', 'user:cleo')
     expect((await failureOf(client.callTool({ name: 'echo', arguments: {} }))).message).toBeTruthy()
     expect((await failureOf(cleo.mcp('/mcp/@bob/daily', { credential }))).message).toContain('no group or server')
+    // Neither its present name nor that it is still there.
+    expect((await listed()).scopes).toEqual([])
+    expect((await cleo.ok('POST', `/api/keys/${id}/rotate`)).scopes).toEqual([])
     await client.close()
   })
 

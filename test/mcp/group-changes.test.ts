@@ -23,14 +23,16 @@ describe('P-20 list_changed', () => {
     await until(() => affected.every(({ heard }) => heard.prompts === 1), { what: 'each to hear' })
     for (const { client } of affected)
       expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain('fresh')
-    // Five within the window are one, and nothing is announced twice.
+    // Five within the window are one, a second allows one more, and nothing is announced twice.
+    const begunMs = performance.now()
     for (let round = 0; round < 5; round += 1) await say('resources', {})
     await until(() => affected.every(({ heard }) => heard.resources >= 1), { what: 'each to hear' })
+    const seconds = Math.floor((performance.now() - begunMs) / 1_000)
     // The test claims silence: a superfluous notice would come within this time.
     await Bun.sleep(1_500)
     for (const { heard } of affected) {
       expect([heard.tools, heard.prompts]).toEqual([0, 1])
-      expect(heard.resources).toBeLessThanOrEqual(2)
+      expect(heard.resources).toBeLessThanOrEqual(2 + seconds)
     }
     for (const { heard } of [...others, quiet]) expect(heard).toEqual({ tools: 0, prompts: 0, resources: 0 })
   }, 120_000)

@@ -225,14 +225,29 @@ describe('questions that name no call', () => {
         if (message?.method !== 'notifications/tools/list_changed') return message
       }
     }
-    await (await call('later', { kind: 'sampling' })).text()
+    let ended = Promise.withResolvers<void>()
+    await using gate = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      async fetch() {
+        await ended.promise
+        return new Response('go on')
+      },
+    })
+    /** Has the server ask when no call is in flight. */
+    const askLater = async () => {
+      ended = Promise.withResolvers()
+      await (await call('later', { kind: 'sampling', url: gate.url.href })).text()
+      ended.resolve()
+    }
+    await askLater()
     const carrying = new SseReader(await call('slow', { ms: atLeast(1_000) }))
     await reply(await questionOn(carrying), 'by a call')
     // The call ends with its answer, and its stream with it.
     expect(await carrying.message()).toMatchObject({ result: {} })
     expect(await carrying.event()).toBeUndefined()
     await until(async () => (await answers()).includes('by a call'))
-    await (await call('later', { kind: 'sampling' })).text()
+    await askLater()
     const stream = new SseReader(await raw.get())
     await reply(await questionOn(stream), 'by the stream')
     await until(async () => (await answers()).includes('by the stream'))

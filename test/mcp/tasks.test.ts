@@ -106,13 +106,14 @@ describe('a tool that must be a task, for callers who make none', () => {
       what: 'the task to be cancelled',
     })
     const hasty = await ann.mcp('/mcp/hasty')
-    const failure = await failureOf(callText(hasty, 'required', { polls: 1_000_000 }))
+    const [failure, late] = await Promise.all([
+      failureOf(callText(hasty, 'required', { polls: 1_000_000 })),
+      ann.request('POST', '/api/servers/hasty/tools/required/call', { arguments: { polls: 1_000_000 } }),
+    ])
     expect(failure.data?.code).toBe('upstream_timeout')
-    await until(async () => (await seen('hasty')).includes('tasks/cancel t-1'), { what: 'that one to be cancelled' })
-    const late = await ann.request('POST', '/api/servers/hasty/tools/required/call', {
-      arguments: { polls: 1_000_000 },
-    })
     expect(late.json.code).toBe('upstream_timeout')
+    const cancelled = async () => (await seen('hasty')).filter(each => each.startsWith('tasks/cancel t-'))
+    await until(async () => (await cancelled()).length === 2, { what: 'those two to be cancelled' })
   }, 120_000)
 })
 

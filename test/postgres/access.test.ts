@@ -1,5 +1,6 @@
 /** Quotas, guards, approvals and invitations on PostgreSQL, by REST and MCP. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import pg from 'pg'
 import { checked } from '../plugins/guards/planted.ts'
 import { type Client, type Hub, startHub, stdioFixture } from '../support/hub.ts'
 import type { Postgres } from '../support/postgres.ts'
@@ -88,6 +89,21 @@ test('of two decisions at the same time one counts, and one call is sent', async
   await admin.ok('PUT', '/api/servers/bank/approvals', { rules: [] })
 })
 
+/** True when this many calls of one user are in both tables of the quotas. */
+async function isStored(calls: number): Promise<boolean> {
+  const client = new pg.Client({ connectionString: env.DATABASE_URL })
+  await client.connect()
+  try {
+    const used = await client.query('select 1 from plugin_quotas__usage group by user_id having sum(calls) = $1', [
+      calls,
+    ])
+    const counted = await client.query('select 1 from plugin_quotas__counter where calls = $1', [calls])
+    return used.rows.length > 0 && counted.rows.length > 0
+  } finally {
+    await client.end()
+  }
+}
+
 test('a quota is exact, and its numbers outlast a kill but for those of 2 s', async () => {
   await admin.ok('PUT', '/api/admin/users/bo/quota', { quota: { perDay: 1_000 } })
   const { used } = await admin.ok('GET', '/api/admin/users/bo/quota')
@@ -95,7 +111,7 @@ test('a quota is exact, and its numbers outlast a kill but for those of 2 s', as
   const answers = await Promise.all(Array.from({ length: 20 }, () => echo(bo)))
   expect(answers.filter(({ status }) => status === 200).length).toBe(5)
   expect(answers.filter(({ status, text }) => status === 429 && text.includes('quota_day')).length).toBe(15)
-  await Bun.sleep(2_000)
+  await until(() => isStored(used.perDay + 5), { what: 'the numbers in the store' })
   await hub.kill9()
   hub = await startHub({ env, folder: hub.folder, ownProcess: true })
   const again = await hub.signIn('bo')

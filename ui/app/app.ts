@@ -5,6 +5,7 @@ import { hubState } from './hub-state.ts'
 import { live } from './live.ts'
 import { namedElement, pageElement } from './page-element.ts'
 import { piecesOf } from './parts.ts'
+import { placeCounts } from './place-counts.ts'
 import { placeOf } from './places.ts'
 import { pluginPages } from './plugin-pages.ts'
 import { router } from './router.ts'
@@ -29,10 +30,12 @@ export class PbApp extends PbElement {
       live.stop()
       hubState.stop()
       pluginPages.stop()
+      placeCounts.stop()
     } else {
       live.start()
       hubState.start()
       pluginPages.start()
+      placeCounts.start()
     }
   }
 

@@ -12,6 +12,7 @@ import { hubState } from './hub-state.ts'
 import { Keys } from './keys.ts'
 import { live } from './live.ts'
 import type { PlaceDefinition, RailPart } from './part.ts'
+import { placeCounts } from './place-counts.ts'
 import { placeOf, placesNow } from './places.ts'
 import { iconOf, pathOf, pluginPages, titleOf } from './plugin-pages.ts'
 import { preferences, type Scope, type Theme } from './preferences.ts'
@@ -104,7 +105,7 @@ export class PbFrame extends PbElement {
     const { [place.id]: count } = hubState.counts
     const title = place.title()
     return html`<a href=${href(place.paths[0] ?? '/')} aria-current=${place.id === marked ? 'page' : nothing} title=${preferences.narrowRail ? title : nothing}>${icon(place.icon)}<span
-      class="wd">${title}</span>${countMark(place.id, count)}</a>`
+      class="wd">${title}</span>${countMark(place.id, count)}${dueMark(placeCounts.of(place), place)}</a>`
   }
 
   #top(): TemplateResult {
@@ -189,6 +190,9 @@ export class PbFrame extends PbElement {
   #tabBar(marked: string | undefined): TemplateResult {
     const tabs = placesNow().filter(({ id }) => PHONE_TABS.has(id))
     const others = PARTS.flatMap(part => this.#places(part)).filter(({ id }) => !PHONE_TABS.has(id))
+    const waiting = others.filter(place => placeCounts.of(place) > 0)
+    const due = waiting.reduce((sum, place) => sum + placeCounts.of(place), 0)
+    const words = waiting.map(place => place.count?.label(placeCounts.of(place))).join(', ')
     const close = (): void => {
       this.more = false
     }
@@ -198,7 +202,7 @@ export class PbFrame extends PbElement {
           html`<a href=${href(place.paths[0] ?? '/')} aria-current=${place.id === marked ? 'page' : nothing}>${icon(place.icon)}${place.title()}</a>`,
       )}<button type="button" aria-expanded=${this.more ? 'true' : 'false'} @click=${() => {
         this.more = !this.more
-      }}>${icon('ellipsis')}${t('More')}</button></nav>`
+      }}>${icon('ellipsis')}${t('More')}${due === 0 ? nothing : badge(due, words)}</button></nav>`
   }
 
   readonly #openPalette = (): void => this.#keys.openPalette()
@@ -217,6 +221,15 @@ function countMark(id: string, count: number | undefined): unknown {
       ? html`<span class="n bad">${icon('bell-ring', { class: 's14', label: t('firing') })}${count}</span>`
       : nothing
   return count === undefined ? nothing : html`<span class="n">${count}</span>`
+}
+
+/** Things that wait for the user, at the link of their page. */
+function dueMark(due: number, { count }: PlaceDefinition): unknown {
+  return due === 0 || !count ? nothing : badge(due, count.label(due))
+}
+
+function badge(due: number, label: string): unknown {
+  return html`<span class="n due" aria-hidden="true">${due > 99 ? '99+' : due}</span><span class="vh"> ${label}</span>`
 }
 
 function railLabel(part: RailPart): string {

@@ -4,6 +4,19 @@ import type { AskedProof } from './session.ts'
 /** Parts of the rail, from top to bottom; plugins' pages precede administration. */
 export type RailPart = 'work' | 'watch' | 'own' | 'admin'
 
+/** A number beside the link of a place: things that wait for the user. It is read with the console, and again after events. */
+export interface PlaceCount {
+  /** Route whose answer has the number. */
+  readonly path: string
+  readonly query?: Readonly<Record<string, string | number>>
+  /** Name of the member of the answer. */
+  readonly member: string
+  /** Beginning of the names of the plugin's events that may change it. */
+  readonly events: string
+  /** The number in words. */
+  readonly label: (count: number) => string
+}
+
 /** A page of the console. */
 export interface PlaceDefinition {
   readonly id: string
@@ -24,6 +37,8 @@ export interface PlaceDefinition {
   readonly isBare?: true
   /** It is shown also to a user who is not signed in. */
   readonly isPublic?: true
+  /** Shown unless it is 0. */
+  readonly count?: PlaceCount
   /** Second key behind `g`. */
   readonly key?: string
   /** Name of the page's element. */

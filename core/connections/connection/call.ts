@@ -82,7 +82,12 @@ export class PendingCall implements UpstreamCall {
   }
 
   fail(code: ErrorCode, message: string): void {
-    this.finish({ kind: 'failed', code, message })
+    this.finish({ kind: 'failed', code, message, ...this.#unsent })
+  }
+
+  /** Says so while no connection has taken it. */
+  get #unsent(): { readonly unsent?: true } {
+    return this.id === 0 ? { unsent: true } : {}
   }
 
   /** Fails the call with `retryAfterSeconds` where the reason has it. */
@@ -97,12 +102,13 @@ export class PendingCall implements UpstreamCall {
       ...(typeof seconds === 'number' ? { retryAfterSeconds: seconds } : {}),
       ...(typeof url === 'string' ? { connectUrl: url } : {}),
       ...(own ? { own } : {}),
+      ...this.#unsent,
     })
   }
 
   cancel(reason = 'the caller gave up'): void {
     if (!this.#resolve) return
     this.home?.withdraw(this, reason)
-    this.finish({ kind: 'cancelled' })
+    this.finish({ kind: 'cancelled', ...this.#unsent })
   }
 }

@@ -3,13 +3,19 @@ import { canonical } from '../json/canonical-json.ts'
 import { pointerToken } from '../json/json-pointer.ts'
 
 /** Keywords of a schema that only describe. */
-const DESCRIBING: ReadonlySet<string> = new Set(['title', 'description', 'examples', '$comment', '$schema', '$id'])
+const DESCRIBING: ReadonlySet<string> = new Set([
+  ...['title', 'description', 'examples', '$comment', '$schema', '$id', 'deprecated', 'readOnly', 'writeOnly'],
+])
 /** Keywords whose members are schemas by name. */
 const NAMED: ReadonlySet<string> = new Set([
   ...['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'],
 ])
 /** Keywords whose values are data, not schemas. */
-const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'default'])
+const DATA: ReadonlySet<string> = new Set(['const', 'default'])
+/** Keywords with a list whose order means nothing. */
+const LISTS: ReadonlySet<string> = new Set(['required', 'type', 'enum'])
+/** Keywords that allow everything when they are empty, or true. */
+const OPTIONAL: ReadonlySet<string> = new Set(['required', '$defs', 'definitions', 'additionalProperties'])
 /** Levels of a schema; deeper parts are compared as they are written. */
 const DEEPEST = 64
 const SHOWN_CHARACTERS = 80
@@ -24,20 +30,29 @@ export interface SchemaDifference {
   readonly other?: string
 }
 
-/** The part of a schema that decides which values it allows: without words for readers, lists of names sorted. */
+/** The part of a schema that decides which values it allows: without words for readers, lists sorted, and without what is absent elsewhere. */
 export function comparable(schema: JsonValue | undefined, depth = 0): JsonValue {
   if (Array.isArray(schema)) return schema.map(each => comparable(each, depth + 1))
   if (!isJsonObject(schema) || depth > DEEPEST) return schema ?? {}
-  const kept = Object.entries(schema).filter(([name]) => !DESCRIBING.has(name))
-  return Object.fromEntries(kept.map(([name, value]) => [name, comparablePart(name, value, depth)]))
+  const kept = Object.entries(schema).filter(([name, value]) => !DESCRIBING.has(name) && !isVoid(name, value))
+  // An object without `properties` has none.
+  const none: JsonObject = schema.type === 'object' ? { properties: {} } : {}
+  return { ...none, ...Object.fromEntries(kept.map(([name, value]) => [name, comparablePart(name, value, depth)])) }
 }
 
 function comparablePart(name: string, value: JsonValue, depth: number): JsonValue {
   if (DATA.has(name)) return value
   if (NAMED.has(name) && isJsonObject(value))
     return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, comparable(part, depth + 1)]))
-  const isNames = (name === 'required' || name === 'type') && Array.isArray(value)
-  return isNames ? value.toSorted((left, right) => (String(left) < String(right) ? -1 : 1)) : comparable(value, depth)
+  if (!LISTS.has(name) || !Array.isArray(value)) return comparable(value, depth)
+  const [only] = value
+  if (name === 'type' && value.length === 1 && only !== undefined) return only
+  return value.toSorted((left, right) => (canonical(left) < canonical(right) ? -1 : 1))
+}
+
+/** True for a keyword that changes nothing, as servers that make their schemas in other ways leave it out. */
+function isVoid(name: string, value: JsonValue): boolean {
+  return OPTIONAL.has(name) && (value === true || (typeof value === 'object' && Object.keys(value ?? {}).length === 0))
 }
 
 /** The first places, at most `most`, at which two comparable schemas differ. */

@@ -85,6 +85,12 @@ export interface PluginPeople {
   keysBehind(userId: string): Promise<ReadonlySet<string>>
   /** The user with the rights of an ordinary one, for work outside of requests. Undefined when the user is gone or disabled. */
   actor(userId: string): Promise<UserActor | undefined>
+  /**
+   * For work that outlasts a request: false when what the actor came with has ended, that is its access key, its sign-in or what it
+   * agreed to for a client, or when the account is disabled or gone. A token that has expired is no end while its client can get the
+   * next one. `actor`: the object that came with the request. Rejects when the store fails.
+   */
+  continues(actor: UserActor): Promise<boolean>
 }
 
 /** The hub's connection to a server. */

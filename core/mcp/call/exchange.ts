@@ -4,6 +4,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { UserActor } from '../../contract/records.ts'
 import type { Era } from '../../domain/era.ts'
 import type { JsonText } from '../../domain/json/long-text.ts'
+import type { TaskEvent } from '../../features/gates.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { ExchangeTarget, ScopeMember } from '../scope/scope-types.ts'
 
@@ -51,14 +52,21 @@ export interface Exchange {
   readonly pagesDeclined?: boolean
   /** Set when the request is sent: a caller that loses access to the target does not get the response. */
   target?: ExchangeTarget
+  /** Set when the server has made a task of the call, which its client asks for later. */
+  task?: MadeTask
   /** Set by the code that can cancel the work; called by the dispatcher when the caller gives up. */
   cancel?: (reason?: string) => void
 }
 
+/** A task of a client, for those who need to know its end. */
+interface MadeTask {
+  /** Calls `listener` when the task is over, also where it is already, and with its first result. */
+  follow(listener: (event: TaskEvent) => void): void
+}
+
 /** An exchange's outcome. `resultText` is JSON text, sent as it is; `error` is the upstream's, `failed` the hub's. */
-export type Outcome =
-  /** `unsent`: a content filter refused the call before its server got it. */
-  | { readonly kind: 'result'; readonly resultText: JsonText; readonly unsent?: true }
+export type Outcome = (
+  | { readonly kind: 'result'; readonly resultText: JsonText }
   /** A modern upstream needs more input; only where the caller is modern too. */
   | { readonly kind: 'input_required'; readonly resultText: string }
   /** A task in place of the result; only where the caller declared the tasks extension. */
@@ -66,6 +74,10 @@ export type Outcome =
   | { readonly kind: 'error'; readonly error: RpcError }
   | { readonly kind: 'failed'; readonly error: HubError }
   | { readonly kind: 'cancelled' }
+) & {
+  /** The server got nothing of the request: it cannot be reached, or a content filter refused the call before. */
+  readonly unsent?: true
+}
 
 /** Called with how each request of an MCP client ended, in one word; must not block. */
 export type RequestEnded = (method: string, era: Era, word: string) => void

@@ -11,7 +11,7 @@ import type { JsonObject } from '../../contract/json.ts'
 import type { ServerRecord, UserActor } from '../../contract/records.ts'
 import { connectionKey } from '../../domain/session-scope.ts'
 import type { ContentFilter } from '../../features/filters.ts'
-import { filteredRequest, filtersOf } from '../filters/request-filter.ts'
+import { filteredRequest, filtersOf, type PassedParams, type RequestFilters } from '../filters/request-filter.ts'
 import { asHubError, isPlainObject } from '../rpc/rpc.ts'
 import { accessLost } from '../scope/access-lost.ts'
 import { exposeErrorUri, exposeUris, type OwnUri } from '../scope/resource-targets.ts'
@@ -34,6 +34,8 @@ export interface Routed {
   readonly inner?: true
   /** Takes the record of the call, which is written once middlewares are done with it. */
   readonly held?: HeldRecord
+  /** The parameters of a call have passed its filters. */
+  readonly passed?: PassedParams | undefined
 }
 
 /** True for a user with the role `see` for a server. */
@@ -123,6 +125,22 @@ export class Forwarder {
     return finish(reply)
   }
 
+  /** The parameters of a tools/call as its filters let them pass; undefined: nothing looks at them. `before`: its earlier outcome. */
+  passed(
+    { exchange, scope }: Routed,
+    target: Target,
+    sent: JsonObject,
+    before?: PassedParams,
+  ): Promise<PassedParams> | undefined {
+    const found = this.#filtersOf(exchange, scope, target)
+    if (!found) return undefined
+    return before && found.isSame(before.filters) ? Promise.resolve(before) : found.pass(sent)
+  }
+
+  #filtersOf(exchange: Exchange, scope: Scope, { member, original }: SentTo): RequestFilters | undefined {
+    return filtersOf(this.#parts.filters(), () => filteredRequest(scope, member.server, exchange, original))
+  }
+
   /** Resolves once the scope is up to date. Throws when the caller may not use the target any more, or that cannot be found out. */
   async settled({ exchange, scope }: Routed, target: SentTo): Promise<void> {
     try {
@@ -178,12 +196,14 @@ export class Forwarder {
   }
 
   #begin(
-    { exchange, scope }: Routed,
-    { member, variablesIn, original }: SentTo,
+    routed: Routed,
+    target: SentTo,
     session: SessionBinding | undefined,
     params: JsonObject | undefined,
     change: Change = {},
   ): UpstreamCall {
+    const { exchange, scope } = routed
+    const { member, variablesIn } = target
     const serverId = member.server.id
     const face = scope.face(serverId)
     const connection = connectionKey(member.server, session, face)
@@ -206,10 +226,22 @@ export class Forwarder {
     if (exchange.passthroughHeaders) request.passthroughHeaders = wantedHeaders(member, exchange.passthroughHeaders)
     // A task that the hub runs ends with a result in the usual form.
     if (exchange.plainFailures && change.method !== 'tasks/get') request.asWritten = true
-    const { upstreams, filters } = this.#parts
-    const filtered = filtersOf(filters(), () => filteredRequest(scope, member.server, exchange, original))
+    return this.#filtered(routed, target, request, change)
+  }
+
+  #filtered(
+    { exchange, scope, passed }: Routed,
+    target: SentTo,
+    request: UpstreamRequest,
+    { method }: Change,
+  ): UpstreamCall {
+    const { upstreams } = this.#parts
+    const serverId = target.member.server.id
+    // Other requests of the call have parameters of their own.
+    const before = method === undefined ? passed : undefined
+    const filtered = before?.filters ?? this.#filtersOf(exchange, scope, target)
     return filtered
-      ? filtered.begin(request, passed => upstreams.request(serverId, passed))
+      ? filtered.begin(request, one => upstreams.request(serverId, one), before)
       : upstreams.request(serverId, request)
   }
 

@@ -241,7 +241,10 @@ export class Router {
     return throughGates(this.#parts.gates, this.#parts.forwarder, {
       ...{ routed, target, sent, params: chosen.params ?? {} },
       find: () => this.#findTool(routed, name, params).target,
-      send: () => this.#sendCall(routed, chosen, params, sent),
+      send: passed => {
+        const shaped = passed && 'params' in passed ? passed.params : sent
+        return this.#sendCall({ ...routed, passed }, chosen, params, shaped)
+      },
       again: () => this.#callTool(routed, params, calledMs),
       denied: error => this.#recordUnsent(routed, params, calledMs, failedWith(error)),
     })
@@ -281,11 +284,8 @@ export class Router {
       const { group } = scope.resolved
       const sentCall = { caller: exchange, group, target, startedMs, endedMs, traceId: trace?.traceId }
       this.#records.sent(sentCall, reply, outcome, routed.held)
-      return truncated(
-        routed,
-        target,
-        failureForModel(exchange, () => scope.face(target.member.server.id), outcome),
-      )
+      const answer = failureForModel(exchange, () => scope.face(target.member.server.id), outcome)
+      return truncated(routed, target, 'unsent' in reply ? { ...answer, unsent: true } : answer)
     }
     if (!target.task && sent.task === undefined) return this.#parts.forwarder.forward(routed, target, sent, finish)
     return this.#parts.tasks.call(routed, target, sent, finish)

@@ -2,7 +2,7 @@ import type { AskClient, UpstreamCall, UpstreamReply } from '../../connections/a
 import type { JsonObject } from '../../contract/json.ts'
 import { isPlainObject, parseExact } from '../../domain/json/exact-json.ts'
 import type { Exchange } from './exchange.ts'
-import { createdTask, isOver, type TaskState, taskState, withRelatedTask } from './task-state.ts'
+import { createdTask, isForgotten, isOver, type TaskState, taskState, withRelatedTask } from './task-state.ts'
 
 /** Default poll interval, and the bounds of the interval that a task names. */
 const USUAL_POLL_MS = 1_000
@@ -10,7 +10,6 @@ const SHORTEST_POLL_MS = 250
 const LONGEST_POLL_MS = 15_000
 /** Time for which a task is asked for again while its server cannot be reached. */
 export const LOST_MS = 60_000
-const INVALID_PARAMS = -32602
 const CANCELLED: UpstreamReply = { kind: 'cancelled' }
 /** Failures after which the server may still have the task. */
 const MAY_PASS: ReadonlySet<string> = new Set([
@@ -167,7 +166,7 @@ export abstract class TaskRun {
 
   /** The end of a call whose task could not be described; undefined while that may pass. */
   #unanswered(reply: UpstreamReply): UpstreamReply | undefined {
-    if (reply.kind === 'error' && reply.error.code === INVALID_PARAMS) {
+    if (reply.kind === 'error' && isForgotten(reply)) {
       const message = `The server does not know the task of this call any more: ${reply.error.message}`
       return { kind: 'failed', code: 'connection_lost', message }
     }

@@ -1,3 +1,4 @@
+import type { UpstreamReply } from '../../connections/api.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { asDouble, parseExact } from '../../domain/json/exact-json.ts'
 
@@ -5,6 +6,13 @@ import { asDouble, parseExact } from '../../domain/json/exact-json.ts'
 const RELATED_TASK = 'io.modelcontextprotocol/related-task'
 const OVER: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
 const MOST_ID_CHARACTERS = 1024
+
+const INVALID_PARAMS = -32602
+
+/** True for the answer of a server that does not know the task any more. */
+export function isForgotten(reply: UpstreamReply): boolean {
+  return reply.kind === 'error' && reply.error.code === INVALID_PARAMS
+}
 
 /** A task as a server describes it. */
 export interface TaskState {

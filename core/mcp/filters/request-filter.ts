@@ -64,20 +64,53 @@ class Refused extends Error {
   }
 }
 
+/** The parameters of a request that its filters have looked at before it is sent. `refused`: why it must not be. */
+export type PassedParams = { readonly filters: RequestFilters } & (
+  | { readonly params: JsonObject }
+  | { readonly refused: unknown }
+)
+
 /** Sends the requests of one call, with everything that passes in both directions through its filters. */
 export class RequestFilters {
-  readonly #filters: readonly Named[]
+  readonly filters: readonly Named[]
 
   constructor(filters: readonly Named[]) {
-    this.#filters = filters
+    this.filters = filters
   }
 
-  /** `send` is called when the parameters have passed. Cancelling before that keeps the request from being sent. */
-  begin(request: UpstreamRequest, send: (request: UpstreamRequest) => UpstreamCall): UpstreamCall {
+  /** Looks at parameters before `begin` does. */
+  async pass(params: JsonObject): Promise<PassedParams> {
+    try {
+      return { filters: this, params: await this.#sent(params) }
+    } catch (refused) {
+      return { filters: this, refused }
+    }
+  }
+
+  /** True when the same filters would look at the request in the same way. */
+  isSame({ filters }: RequestFilters): boolean {
+    const others = new Map(filters.map(({ plugin, filter }) => [plugin, filter]))
+    if (others.size !== this.filters.length) return false
+    return this.filters.every(({ plugin, filter }) => {
+      const other = others.get(plugin)
+      return other !== undefined && filter.isSame?.(other) === true
+    })
+  }
+
+  /**
+   * `send` is called when the parameters have passed. Cancelling before that keeps the request from being sent. `passed`: the
+   * outcome for parameters that have passed already.
+   */
+  begin(
+    request: UpstreamRequest,
+    send: (request: UpstreamRequest) => UpstreamCall,
+    passed?: PassedParams,
+  ): UpstreamCall {
     let isCancelled = false
     let call: UpstreamCall | undefined
     const run = async (): Promise<UpstreamReply> => {
-      const params = request.params && (await this.#sent(request.params))
+      if (passed && 'refused' in passed) throw passed.refused
+      const params = passed || !request.params ? request.params : await this.#sent(request.params)
       const modern = request.modern && (await this.#answersSent(request.modern))
       if (isCancelled) return CANCELLED
       const notices = new InOrder()
@@ -97,7 +130,7 @@ export class RequestFilters {
 
   async #sent(params: JsonObject): Promise<JsonObject> {
     let passed = params
-    for (const { plugin, filter } of this.#filters) passed = await within(plugin, () => filter.sent(passed))
+    for (const { plugin, filter } of this.filters) passed = await within(plugin, () => filter.sent(passed))
     return passed
   }
 
@@ -116,7 +149,7 @@ export class RequestFilters {
   /** The text after all filters; undefined: unchanged. */
   async #read(kind: ReceivedKind, text: FilteredText): Promise<string | undefined> {
     let changed: string | undefined
-    for (const { plugin, filter } of this.#filters)
+    for (const { plugin, filter } of this.filters)
       changed = (await within(plugin, () => filter.received(kind, changed ?? text))) ?? changed
     return changed
   }

@@ -1,13 +1,13 @@
 import { HubError } from '../../contract/errors.ts'
 import type { PluginLogger } from '../../contract/plugin.ts'
-import type { CallGate, Decision, GatedCall, GatedEnd } from '../../features/gates.ts'
+import type { CallGate, Decision, GatedCall, GatedEnd, TaskEvent } from '../../features/gates.ts'
 import { type Asking, ask } from './question.ts'
 
 /** Most questions of one gate about one call; a gate that asks more often fails. */
 const MOST_QUESTIONS = 10_000
 /** Tool or arguments are others than those that the gates have seen. */
 const CHANGED = Symbol('changed')
-const NOT_SENT: GatedEnd = { sent: false, sentAgain: false, failed: true, resultCharacters: 0 }
+const NOT_SENT: GatedEnd = { sent: false, sentAgain: false, failed: true, resultCharacters: 0, task: false }
 
 /** A call on its way through the gates. */
 export interface GatedRun<Outcome> {
@@ -24,6 +24,8 @@ export interface GatedRun<Outcome> {
   denied(error: HubError): Outcome
   readonly cancelled: Outcome
   endOf(outcome: Outcome): GatedEnd
+  /** Calls `listener` with what becomes of the task that the server has made of the call. */
+  follow(listener: (event: TaskEvent) => void): void
 }
 
 /** The gates of plugins, through which each tools/call goes before it is sent. */
@@ -67,6 +69,10 @@ export class CallGates {
       throw error
     } finally {
       for (const gate of passed) this.#ended(gate, call, end)
+      if (end.task) {
+        const listeners = passed.flatMap(gate => this.#listenerOf(gate, call))
+        if (listeners.length > 0) run.follow(toAll(listeners, this.#log, call.requestId))
+      }
     }
   }
 
@@ -101,12 +107,37 @@ export class CallGates {
     return decision === 'pass' ? decision : decision.denied
   }
 
+  #listenerOf(gate: CallGate, call: GatedCall): readonly ((event: TaskEvent) => void)[] {
+    try {
+      return gate.task ? [gate.task(call)] : []
+    } catch (error) {
+      this.#log.error('A gate failed at a task', { requestId: call.requestId, error: String(error) })
+      return []
+    }
+  }
+
   #ended(gate: CallGate, call: GatedCall, end: GatedEnd): void {
     try {
       gate.ended?.(call, end)
     } catch (error) {
       this.#log.error('A gate failed at the end of a call', { requestId: call.requestId, error: String(error) })
     }
+  }
+}
+
+/** One listener for all gates. It is a function of its own, so that no call is kept for as long as its task. */
+function toAll(
+  listeners: readonly ((event: TaskEvent) => void)[],
+  log: PluginLogger,
+  requestId: string,
+): (event: TaskEvent) => void {
+  return event => {
+    for (const listener of listeners)
+      try {
+        listener(event)
+      } catch (error) {
+        log.error('A gate failed at the end of a task', { requestId, error: String(error) })
+      }
   }
 }
 

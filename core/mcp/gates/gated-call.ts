@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../contract/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts'
 import { itemJson } from '../../domain/tools/catalog-item.ts'
 import type { GatedCall } from '../../features/gates.ts'
 import { principalKey } from '../scope/paths.ts'
@@ -9,12 +9,15 @@ import { type Asking, elicitationOf } from './question.ts'
 /** A step of the hub's own progress: small, since a server that answers afterwards begins at 0 or 1. */
 const STEP = 1e-6
 
-/** The call as gates see it. `params`: the caller's parameters; `sent`: those for the server. */
+/**
+ * The call as gates see it. `params`: the caller's parameters; `sent`: those for the server; `seen`: the same after content filters,
+ * as they will be sent.
+ */
 export function gatedCall(
   exchange: Asking,
   scope: Scope,
   { member, original, item }: Target,
-  { params, sent }: Readonly<Record<'params' | 'sent', JsonObject>>,
+  { params, sent, seen }: Readonly<Record<'params' | 'sent' | 'seen', JsonObject>>,
   signal: AbortSignal,
 ): GatedCall {
   const { requestId, actor, clientName, clientVersion, clientAddress } = exchange
@@ -37,8 +40,8 @@ export function gatedCall(
       },
     },
     called: typeof params.name === 'string' ? params.name : original,
-    arguments: isJsonObject(sent.arguments) ? sent.arguments : {},
-    given: isJsonObject(params.arguments) ? params.arguments : {},
+    arguments: argumentsOf(seen),
+    given: givenOf(argumentsOf(params), argumentsOf(sent), argumentsOf(seen)),
     client: {
       ...(clientName ? { name: clientName } : {}),
       ...(clientVersion ? { version: clientVersion } : {}),
@@ -51,4 +54,22 @@ export function gatedCall(
       exchange.progress?.({ progress: steps * STEP, message })
     },
   }
+}
+
+function argumentsOf(params: JsonObject): JsonObject {
+  return isJsonObject(params.arguments) ? params.arguments : {}
+}
+
+/**
+ * Of the arguments after content filters (`seen`) those that came from the caller; a value that a pinned one has replaced is in no
+ * filter's view, and not shown. Nothing of them, where a filter has renamed one that the hub added to them.
+ */
+function givenOf(given: JsonObject, sent: JsonObject, seen: JsonObject): JsonObject {
+  const added = new Set(Object.keys(sent).filter(name => !isEqual(given[name], sent[name])))
+  for (const name of added) if (!(name in seen)) return {}
+  return Object.fromEntries(Object.entries(seen).filter(([name]) => !added.has(name)))
+}
+
+function isEqual(one: JsonValue | undefined, other: JsonValue | undefined): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other)
 }

@@ -71,8 +71,9 @@ export function callSource(hub: () => { readonly calls: HubCalls }, undo: (work:
   return {
     next: (): Promise<CallBatch | undefined> => {
       if (!open) {
+        // It closes the queue that is opened next, and throws for a plugin that has ended.
+        undo(() => open?.close())
         open = hub().calls.queues.open()
-        undo(open.close)
       }
       return open.queue.next()
     },

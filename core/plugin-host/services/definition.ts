@@ -1,5 +1,6 @@
 import { ERROR_CODES } from '../../contract/codes.ts'
-import type { PluginDefinition } from '../../contract/plugin.ts'
+import { isJsonObject } from '../../contract/json.ts'
+import type { Cleanup, PluginDefinition } from '../../contract/plugin.ts'
 
 type Definition = PluginDefinition<unknown>
 
@@ -27,6 +28,8 @@ export function checkDefinition(definition: Definition, isBundled = false): void
   for (const [part, names, form] of ofBundledAlone(definition)) wanted(part, names, isBundled ? form : /^(?!)/)
   wanted('events', Object.keys(events), new RegExp(`^${word}\\.[a-z0-9_]{1,64}$`))
   wanted('variables', Object.keys(definition.variables ?? {}), new RegExp(`^${word.toUpperCase()}_[A-Z0-9_]{1,64}$`))
+  checkVariables(definition)
+  checkAudiences(events)
   checkWords(definition.words)
   for (const [limit, value] of Object.entries(limits))
     if (!Number.isSafeInteger(value) || value < 0) throw new Error(`its limit "${limit}" is no whole number`)
@@ -71,6 +74,39 @@ const DECLARED: Readonly<Record<string, 'healthChecks' | 'metrics' | undefined>>
   metric: 'metrics',
 }
 
+/** Returns what a setup returned. Throws Error for what is no function. */
+export function checkedCleanup(returned: unknown): Cleanup {
+  if (returned === undefined || returned === null) return undefined
+  if (typeof returned === 'function') return returned as Cleanup
+  throw new Error(`its setup returned ${typeof returned} instead of nothing or a function that ends it`)
+}
+
+/** Each variable has a member of the configuration. A schema that cannot be written as JSON Schema may have any. */
+function checkVariables({ variables = {}, config }: Definition): void {
+  const { properties } = (config ? writtenConfig(config) : { properties: {} }) ?? {}
+  if (!isJsonObject(properties)) return
+  for (const [variable, member] of Object.entries(variables))
+    if (!Object.hasOwn(properties, member))
+      throw new Error(
+        `its variable "${variable}" is for "${String(member).slice(0, 80)}", which "config" does not have`,
+      )
+}
+
+function writtenConfig(config: NonNullable<Definition['config']>): { readonly properties?: unknown } | undefined {
+  try {
+    const written: unknown = config['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
+    return isJsonObject(written) ? written : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function checkAudiences(events: NonNullable<Definition['events']>): void {
+  for (const [event, { audience }] of Object.entries(events))
+    if (audience !== 'owner' && audience !== 'public')
+      throw new Error(`its event "${event}" has the audience "${String(audience).slice(0, 80)}": "owner" or "public"`)
+}
+
 function checkErrors(errors: NonNullable<Definition['errors']>): void {
   for (const [code, { status, title, remedy }] of Object.entries(errors)) {
     if (Object.hasOwn(ERROR_CODES, code))
@@ -93,6 +129,7 @@ function checkWords(words: Definition['words'] = {}): void {
 }
 
 function wanted(part: string, names: readonly string[], form: RegExp): void {
+  if (!Array.isArray(names)) throw new Error(`"${part}" of its definition is no list`)
   const wrong = names.find(each => !form.test(each))
   if (wrong !== undefined)
     throw new Error(`"${part}" of its definition has "${wrong.slice(0, 80)}", which is not of the form ${form.source}`)

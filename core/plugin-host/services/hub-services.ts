@@ -1,3 +1,4 @@
+import type { Authenticator } from '../../auth/api.ts'
 import { personOf } from '../../auth/second-factors.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { isInside } from '../../connections/sandbox/command.ts'
@@ -33,6 +34,7 @@ import { fromWireError } from '../../transport-kit/wire-error.ts'
 /** The parts of the hub that plugins act on, each in the rights of an actor. */
 export interface HubParts {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'shares' | 'audit'>
+  readonly auth: { readonly authenticator: Pick<Authenticator, 'continues'> }
   /** Undefined until the hub has begun, which is after the plugins. */
   upstreams(): (Pick<Upstreams, 'settled' | 'restart' | 'credentials'> & ServerViewDeps['upstreams']) | undefined
   templates(): ServerTemplates | undefined
@@ -150,7 +152,7 @@ export function pluginPlanning({ registry: { audit }, planning }: HubParts, { na
 }
 
 /** The users. */
-export function pluginPeople({ registry: { users, keys } }: HubParts): PluginPeople {
+export function pluginPeople({ registry: { users, keys }, auth }: HubParts): PluginPeople {
   return {
     async byId(userId) {
       const found = await users.byId(userId)
@@ -159,6 +161,7 @@ export function pluginPeople({ registry: { users, keys } }: HubParts): PluginPeo
     byName: async (actor, name) => personOf(await users.byName(actor, name)),
     keys: async actor => (await keys.list(actor)).map(({ id, label, makers = [] }) => ({ id, label, makers })),
     keysBehind: userId => keys.behind(userId),
+    continues: actor => auth.authenticator.continues(actor),
     async actor(userId): Promise<UserActor | undefined> {
       const found = await users.byId(userId)
       if (!found || found.disabled) return undefined
@@ -172,10 +175,12 @@ export function pluginStates({ registry, upstreams }: HubParts): PluginStates {
   const { servers } = registry
   return {
     async of(actor, ref, waitMs = 0): Promise<StateInfo> {
-      const record = await servers.resolve(actor, ref, 'use')
+      const { id, ownerName, name } = await servers.resolve(actor, ref, 'use')
       const running = begun(upstreams())
-      if (waitMs > 0) await running.settled(record.id, Math.min(waitMs, 60_000))
-      const { state, reason } = running.status(record.id, record)
+      if (waitMs > 0) await running.settled(id, Math.min(waitMs, 60_000))
+      // The wait may be long enough for a share to end.
+      const record = await servers.resolve(actor, `${ownerName}~${name}`, 'use')
+      const { state, reason } = running.status(id, record)
       return { state, ...(reason ? { reason: { code: reason.code, message: reason.message } } : {}) }
     },
     async restart(actor, ref) {

@@ -3,7 +3,7 @@ import type { PluginDefinition, PluginLogger } from '../../contract/plugin.ts'
 import type { PluginCalls } from '../../features/calls.ts'
 import type { CallBatch } from '../../telemetry/calls/call-queue.ts'
 import { pluginCalls } from './calls.ts'
-import { Jobs } from './jobs.ts'
+import type { Jobs } from './jobs.ts'
 import { ownErrors } from './own-errors.ts'
 import { type OpenRoute, openRoute } from './routes.ts'
 import type { Services } from './services.ts'
@@ -13,6 +13,7 @@ export interface IsolatedParts {
   readonly definition: PluginDefinition<unknown>
   readonly limits: Readonly<Record<string, number>>
   readonly log: PluginLogger
+  readonly jobs: Jobs
   readonly signal: AbortSignal
   /** Asks the main thread. */
   ask(method: string, args: readonly unknown[]): Promise<unknown>
@@ -45,13 +46,13 @@ const OF_MAIN = [
 ] as const
 
 /** The services of a plugin in a worker. Those of the main thread alone throw Error. */
-export function isolatedServices({ definition, limits, log, signal, ask, addRoute }: IsolatedParts): Services {
+export function isolatedServices({ definition, limits, log, jobs, signal, ask, addRoute }: IsolatedParts): Services {
   const refused = (service: string): never => {
     throw new Error(`"${service}" is open to plugins in the main thread alone: set "isolate": false`)
   }
   return {
     limits,
-    jobs: new Jobs(log, signal),
+    jobs,
     calls: pluginCalls({
       next: () => ask('nextCalls', []) as Promise<CallBatch | undefined>,
       stats: query => ask('callStats', [query]) as ReturnType<PluginCalls['stats']>,

@@ -33,6 +33,7 @@ export class Jobs implements PluginJobs {
   every(ms: number, work: (signal: AbortSignal) => Promise<void>): void {
     if (!(ms >= SHORTEST_MS && ms <= LONGEST_MS))
       throw new RangeError(`A job runs every ${SHORTEST_MS} to ${LONGEST_MS} ms, and not every ${ms}`)
+    this.#signal.throwIfAborted()
     if (this.#periodic >= MOST_PERIODIC) throw new RangeError(`A plugin has at most ${MOST_PERIODIC} periodic jobs`)
     this.#periodic += 1
     const next = (): void => {
@@ -48,6 +49,7 @@ export class Jobs implements PluginJobs {
   }
 
   once<T>(key: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#signal.aborted) return Promise.reject(this.#signal.reason)
     const known = this.#once.get(key)
     if (known !== undefined) return known as Promise<T>
     if (this.#once.size >= MOST_ONCE)

@@ -34,6 +34,8 @@ export interface PluginRecordParts {
   addRoutes(routes: readonly Route[]): void
   /** Runs when the plugin stops. */
   undo(remove: () => void): void
+  /** Throws Error for a plugin that has ended. */
+  requireOpen(): void
 }
 
 type Definition = RecordKindDefinition<JsonObject>
@@ -42,9 +44,17 @@ const KIND = /^[a-z][a-z0-9-]{0,31}$/
 const RESERVED: ReadonlySet<string> = new Set(['name', 'enabled', SHOWN, ...ANSWERED_FIELDS])
 
 /** The kinds of records of one plugin. */
-export function pluginRecordKinds({ plugin, log, hub, addRoutes, undo }: PluginRecordParts): PluginRecordKinds {
+export function pluginRecordKinds({
+  plugin,
+  log,
+  hub,
+  addRoutes,
+  undo,
+  requireOpen,
+}: PluginRecordParts): PluginRecordKinds {
   return {
     define<Fields>(given: RecordKindDefinition<Fields>) {
+      requireOpen()
       const definition = given as unknown as Definition
       const where = `records ${String(definition.kind).slice(0, 64)}`
       const wrong = problemOf(definition)

@@ -31,6 +31,7 @@ import { Threads } from './thread.ts'
 /** The parts of the hub that plugins use. */
 export interface HubServices extends HubParts, RecordParts, SignInParts, SharesParts {
   readonly registry: HubParts['registry'] & RecordParts['registry'] & SignInParts['registry'] & SharesParts['registry']
+  readonly auth: HubParts['auth'] & SignInParts['auth']
   readonly store: Store
   readonly calls: HubCalls
   readonly settings: KeptIn
@@ -59,8 +60,10 @@ export interface ServiceParts {
   readonly log: PluginLogger
   addRoute(route: OpenRoute): void
   addRecordRoutes(routes: readonly Route[]): void
-  /** Runs when the plugin stops. */
+  /** Runs when the plugin stops. Throws Error for one that has ended. */
   undo(work: () => void): void
+  /** Throws Error for a plugin that has ended. */
+  requireOpen(): void
 }
 
 /** The services of a plugin, which are members of its context. */
@@ -94,6 +97,7 @@ export function mainServices(parts: ServiceParts): Services {
       ...{ plugin: name, hub, log: parts.log },
       addRoutes: routes => parts.addRecordRoutes(routes),
       undo: work => parts.undo(work),
+      requireOpen: () => parts.requireOpen(),
     }),
     servers: made(() => pluginServers(hub(), plugin)),
     groups: made(() => pluginGroups(hub(), plugin)),

@@ -12,7 +12,7 @@ import type { GroupSelector } from '../../features/groups.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
 import type { GroupTable } from '../../store/tables.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
-import { notFound } from '../access.ts'
+import { mayStillChange, notFound } from '../access.ts'
 import type { FormerNames, WrittenGroup } from '../api.ts'
 import { type RegistryDeps, timestamp } from '../context.ts'
 import { chooseOwner, type Owner } from '../owners.ts'
@@ -97,7 +97,7 @@ export class GroupWriter {
     })
   }
 
-  /** Undefined when the row has changed since it was read. */
+  /** Undefined when the row, or the right to change it, is another one than when it was read. */
   async save(actor: Actor, known: KnownGroup, change: GroupChange): Promise<WrittenGroup | undefined> {
     const { row } = known
     await refuseColleague(this.#deps, actor, known, change)
@@ -111,8 +111,11 @@ export class GroupWriter {
     // A group whose servers have become unlike can still be changed elsewhere.
     if (wanted && selects(known, change.body, wanted))
       await read(this.#deps.store, db => checkSelected(this.#deps, db, change.owner, change.body, wanted))
+    const { shares } = this.#deps
+    if (!mayStillChange(actor, row, shares)) return undefined
     if (row.origin === 'file') await this.#writeFile(known, change)
     return this.#write(change.body.name, async (trx, after) => {
+      if (!mayStillChange(actor, row, shares)) return undefined
       if (change.owner.id !== row.owner_id) await checkGroupQuota(trx, change.owner)
       const saved = await withinStoredBytes(trx, change.owner, async () => {
         const { numUpdatedRows } = await trx
@@ -127,7 +130,7 @@ export class GroupWriter {
         if (Number(numUpdatedRows) === 0) return false
         if (change.members) await writeMembers(trx, row.id, change.members)
         if (change.owner.id !== row.owner_id)
-          await dropOwnShare(this.#deps.shares, trx, after, { kind: 'group', id: row.id, ownerId: change.owner.id })
+          await dropOwnShare(shares, trx, after, { kind: 'group', id: row.id, ownerId: change.owner.id })
         return true
       })
       if (!saved) return undefined
@@ -158,7 +161,11 @@ export class GroupWriter {
     if (row.origin === 'file') await this.#fileWriter(row).writeGroup(await this.#ownerInFile(row), row.name, null)
     await write(this.#deps.store, async (trx, after) => {
       if (!force) await refuseBound(trx, row, this.#deps.kinds)
-      const gone = await trx.deleteFrom('server_group').where('id', '=', row.id).executeTakeFirst()
+      const gone = await trx
+        .deleteFrom('server_group')
+        .where('id', '=', row.id)
+        .where('owner_id', '=', row.owner_id)
+        .executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('group', ref)
       await trx.deleteFrom('setting').where('scope', '=', FILE_OWNERS).where('key', '=', row.id).execute()
       after(() => {

@@ -4,7 +4,7 @@ import type { Actor, GroupRecord } from '../../contract/records.ts'
 import { groupBodyOf, type ParsedGroupBody, parseGroupBody, parseMemberBody } from '../../domain/group-body.ts'
 import { mergePatch } from '../../domain/json/merge-patch.ts'
 import { nameKey } from '../../domain/names.ts'
-import { canUse, roleFor } from '../../domain/ownership.ts'
+import { roleFor } from '../../domain/ownership.ts'
 import { type Reader, read } from '../../store/transact.ts'
 import { checkRevision, chooseRow, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type {
@@ -38,12 +38,11 @@ import {
   ownTexts,
   rowsByFormerPath,
   selectGroups,
-  serverOf,
 } from './group-rows.ts'
 import { type GroupChange, GroupWriter, withPrefixes } from './group-writer.ts'
 import { lostMembers } from './lost-members.ts'
 import { reselected, withUnseenDefault } from './selected-members.ts'
-import { usableMembers } from './usable-members.ts'
+import { membersFor, usableMembers } from './usable-members.ts'
 
 /** Groups in the store. */
 export class Groups implements GroupRegistry {
@@ -117,11 +116,7 @@ export class Groups implements GroupRegistry {
   async patch(actor: Actor, ref: Ref, patch: JsonObject, options: WriteOptions = {}): Promise<WrittenGroup> {
     return this.#update(actor, ref, options, async (db, known) => {
       const { row, members } = known
-      // A new owner gets only members that the old one could use: a server that became private may belong to the new
-      // owner.
-      const taken = Object.hasOwn(patch, 'owner')
-        ? members.filter(member => canUse(row.owner_id, serverOf(member), this.#deps.shares))
-        : members
+      const taken = Object.hasOwn(patch, 'owner') ? membersFor(patch.owner, known, this.#deps.shares) : members
       const record = groupRecord(row, taken, actor, this.#deps.shares)
       const { members: seen = [], ...base } = groupBodyOf(record)
       const parsed = parseGroupBody({ ...mergePatch({ ...base, members: seen }, withMembers(patch)) })

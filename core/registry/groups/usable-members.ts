@@ -1,12 +1,15 @@
+import type { JsonValue } from '../../contract/json.ts'
 import type { Actor, GroupRecord, ServerRecord } from '../../contract/records.ts'
+import { nameKey } from '../../domain/names.ts'
 import { canUse, type SharedRoles } from '../../domain/ownership.ts'
 import { pauses } from '../../store/pauses.ts'
 import type { Reader } from '../../store/transact.ts'
 import { owned } from '../access.ts'
 import type { UsableMember, WrittenGroup } from '../api.ts'
-import { serverRecord } from '../rows.ts'
+import { ownerName, serverRecord } from '../rows.ts'
 import { selectServers } from '../server-rows.ts'
-import { bringsMembers } from './group-rows.ts'
+import type { ShareMap } from '../share-map.ts'
+import { bringsMembers, type KnownGroup, type MemberRow, serverOf } from './group-rows.ts'
 import { lostMembers } from './lost-members.ts'
 
 /** Each may have tens of kilobytes of configuration. */
@@ -41,6 +44,25 @@ export async function usableMembers(
     const server = servers.get(member.serverId)
     return server ? [{ member, server }] : []
   })
+}
+
+/**
+ * The members that a group keeps when it is given to the user of this name: those that its present owner could use, since a server that
+ * became private may belong to the new owner. And where the group is shared, no private server that the new owner has already: its
+ * users would get it, which the new owner did not decide.
+ */
+export function membersFor(
+  heir: JsonValue | undefined,
+  { row, members }: KnownGroup,
+  shares: ShareMap,
+): readonly MemberRow[] {
+  const isHeirs = (member: MemberRow) =>
+    member.server_owner_id !== row.owner_id &&
+    member.server_visibility !== 'public' &&
+    nameKey(ownerName(member)) === nameKey(String(heir))
+  return members.filter(
+    member => canUse(row.owner_id, serverOf(member), shares) && !(shares.isShared(row.id) && isHeirs(member)),
+  )
 }
 
 /** Reads within the writing transaction: after the commit, a failed read would report a saved change as failed. */

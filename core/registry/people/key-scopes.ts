@@ -3,10 +3,10 @@ import { HubError } from '../../contract/errors.ts'
 import { isJsonObject, type JsonValue } from '../../contract/json.ts'
 import type { Actor, KeyScope } from '../../contract/records.ts'
 import { formatRef, quoteName } from '../../domain/names.ts'
-import type { SharedRoles } from '../../domain/ownership.ts'
+import { roleFor, type SharedRoles } from '../../domain/ownership.ts'
 import { wordIn } from '../../domain/spelling/words.ts'
 import type { Reader } from '../../store/transact.ts'
-import { chooseRow, refKey } from '../access.ts'
+import { chooseRow, owned, refKey } from '../access.ts'
 import type { KeyRecord } from '../api.ts'
 import { selectGroups } from '../groups/group-rows.ts'
 import { ownerName } from '../rows.ts'
@@ -14,8 +14,18 @@ import { selectServers, serverRowsByKey } from '../server-rows.ts'
 
 const SCOPES = 50
 
-/** The scopes of a key for the API: refs instead of ids; deleted servers and groups are left out. */
-export async function publicScopes(db: Reader, { scopes }: KeyRecord): Promise<JsonValue[]> {
+/** The reader of scopes, and what is shared with it. */
+interface ScopeReader {
+  readonly actor: Actor
+  readonly shares: SharedRoles
+}
+
+/** The scopes of a key for the API: refs instead of ids; servers and groups that to the reader do not exist are left out. */
+export async function publicScopes(
+  db: Reader,
+  { scopes }: KeyRecord,
+  { actor, shares }: ScopeReader,
+): Promise<JsonValue[]> {
   const ids = (kind: 'groupId' | 'serverId') =>
     scopes.flatMap(scope => (typeof scope === 'object' && kind in scope ? [Object.values(scope)[0] as string] : []))
   const servers = ids('serverId')
@@ -24,7 +34,8 @@ export async function publicScopes(db: Reader, { scopes }: KeyRecord): Promise<J
     ...(servers.length > 0 ? await selectServers(db).where('server.id', 'in', servers).execute() : []),
     ...(groups.length > 0 ? await selectGroups(db).where('server_group.id', 'in', groups).execute() : []),
   ]
-  const refs = new Map(rows.map(row => [row.id, formatRef(ownerName(row), row.name)]))
+  const seen = rows.filter(row => roleFor(actor, owned(row), shares) !== undefined)
+  const refs = new Map(seen.map(row => [row.id, formatRef(ownerName(row), row.name)]))
   return scopes.flatMap((scope): JsonValue[] => {
     if (typeof scope === 'string') return [scope]
     const [field, id] = 'groupId' in scope ? (['group', scope.groupId] as const) : (['server', scope.serverId] as const)

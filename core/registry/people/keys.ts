@@ -73,7 +73,7 @@ export class Keys implements KeyRegistry {
       const insert = () => trx.insertInto('access_key').values(row).execute()
       await (owner ? withinStoredBytes(trx, ownerOf(owner), insert) : insert())
       after(() => this.#deps.bus.emit('key.created', ownerId, { keyId: row.id }))
-      return newKey(trx, row, secret)
+      return newKey(trx, row, secret, { actor, shares: this.#deps.shares })
     })
   }
 
@@ -122,7 +122,7 @@ export class Keys implements KeyRegistry {
         this.#deps.bus.emit('key.removed', row.owner_id, { keyId: id })
         this.#deps.bus.emit('key.created', row.owner_id, { keyId: rotated.id })
       })
-      return newKey(trx, rotated, secret)
+      return newKey(trx, rotated, secret, { actor, shares: this.#deps.shares })
     })
   }
 
@@ -182,8 +182,9 @@ export class Keys implements KeyRegistry {
     return this.#uses.close()
   }
 
-  publicScopes(key: KeyRecord): Promise<readonly JsonValue[]> {
-    return read(this.#deps.store, db => publicScopes(db, key))
+  publicScopes(actor: Actor, key: KeyRecord): Promise<readonly JsonValue[]> {
+    const { store, shares } = this.#deps
+    return read(store, db => publicScopes(db, key, { actor, shares }))
   }
 
   #expiry(text: string | undefined, errors: FieldError[]): string | null {
@@ -208,9 +209,14 @@ export class Keys implements KeyRegistry {
 }
 
 /** Reads within the writing transaction: after the commit, a failed read would lose the secret of a saved key. */
-async function newKey(db: Reader, row: AccessKeyTable, secret: string): Promise<NewKey> {
+async function newKey(
+  db: Reader,
+  row: AccessKeyTable,
+  secret: string,
+  by: Parameters<typeof publicScopes>[2],
+): Promise<NewKey> {
   const key = keyRecord(row)
-  return { key, secret, scopes: await publicScopes(db, key) }
+  return { key, secret, scopes: await publicScopes(db, key, by) }
 }
 
 function asUser({ id, name, role }: UserTable): Omit<UserActor, 'credential'> {

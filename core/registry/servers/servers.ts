@@ -11,7 +11,7 @@ import { cappedRights } from '../../domain/server/owner-rights.ts'
 import { fillVariables } from '../../domain/server/variables.ts'
 import { isUniqueViolation } from '../../store/errors.ts'
 import { type AfterCommit, type Reader, read, type Writer, write } from '../../store/transact.ts'
-import { checkRevision, chooseRow, notFound, owned, refKey, untilUnchanged } from '../access.ts'
+import { checkRevision, chooseRow, mayStillChange, notFound, owned, refKey, untilUnchanged } from '../access.ts'
 import type {
   CreateOptions,
   DocumentParts,
@@ -155,7 +155,11 @@ export class Servers implements ServerRegistry {
     await write(this.#deps.store, async (trx, after) => {
       const groups = await groupsWith(trx, [row.id])
       await rememberLostMembers(trx, [row.id], { at: timestamp(this.#deps), shares: this.#deps.shares })
-      const gone = await trx.deleteFrom('server').where('id', '=', row.id).executeTakeFirst()
+      const gone = await trx
+        .deleteFrom('server')
+        .where('id', '=', row.id)
+        .where('owner_id', '=', row.owner_id)
+        .executeTakeFirst()
       if (Number(gone.numDeletedRows) === 0) throw notFound('server', ref)
       after(() => {
         // Before the shares are forgotten, so that those with a share hear of it.
@@ -234,7 +238,7 @@ export class Servers implements ServerRegistry {
     })
   }
 
-  /** Undefined when the row has changed since it was read. */
+  /** Undefined when the row, or the right to change it, is another one than when it was read. */
   async #save(
     actor: Actor,
     row: ServerRow,
@@ -265,11 +269,13 @@ export class Servers implements ServerRegistry {
     const isUnchanged = changed.length === 0 && !before.problem && template === undefined
     const same = isUnchanged && JSON.stringify(held) === JSON.stringify(heldRights(row))
     if (same) return before
+    if (!mayStillChange(actor, row, shares)) return undefined
     if (row.origin === 'file')
       await this.#entries.write(row, owner, draft, fileBody(this.#deps, place, settings, draft))
     if (settings.name !== before.name) await this.#entries.renameInGroups(row, owner, settings.name)
 
     return this.#write(draft, owner, async (trx, after) => {
+      if (!mayStillChange(actor, row, shares)) return undefined
       await checkServerQuota(trx, cappedRights(owner, authorCap(author, owner)), settings, before)
       const columns = serverColumns(settings, { ...storedOrigin(row), ...(template ? { template } : {}) })
       await checkServerBytes(trx, owner, serverBytes(columns), moved ? undefined : serverBytes(row))

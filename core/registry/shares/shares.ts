@@ -1,11 +1,11 @@
 import { LIMITS } from '../../config/limits.ts'
 import { type FieldError, HubError } from '../../contract/errors.ts'
 import type { Actor, UserActor } from '../../contract/records.ts'
-import { quoteName } from '../../domain/names.ts'
+import { formatRef, quoteName } from '../../domain/names.ts'
 import { includesRole, isPublic, roleFor, roleUnderMcp, type Thing, type ThingRole } from '../../domain/ownership.ts'
 import { validationError } from '../../domain/validation-error.ts'
 import { type Reader, read, type Writer, write } from '../../store/transact.ts'
-import { chooseRow, notOwner, type OwnedRow, owned, refKey } from '../access.ts'
+import { chooseRow, notFound, notOwner, type OwnedRow, owned, refKey } from '../access.ts'
 import type { RegistryDeps } from '../context.ts'
 import { OWNER_COLUMNS, ownerName } from '../rows.ts'
 import type {
@@ -100,10 +100,10 @@ export class Shares implements ShareRegistry {
     const change = await this.#write(actor, target, async trx => {
       const found = await findSubject(trx, subject)
       const present = await shareRows(trx, kind, target.id)
-      refuseStated(present.filter(one => isSubject(one, found)))
       refuseOwner(target, found, '#/subject')
       named = subjectText(found)
       if (keepsGreater && includesRole(roleIn(present, found) ?? undefined, role)) return []
+      refuseStated(present.filter(one => isSubject(one, found)))
       return [{ subject: found, role }]
     })
     const concerned = change.shares.find(share => share.subject === named)
@@ -171,6 +171,7 @@ export class Shares implements ShareRegistry {
 
   async #write(actor: UserActor, target: ShareTarget, decide: (trx: Writer) => Promise<Wanted>): Promise<SharesChange> {
     return write(this.#deps.store, async (trx, after) => {
+      await requireSameOwner(trx, target)
       const wanted = await decide(trx)
       const before = await shareRows(trx, target.kind, target.id)
       const changed = wanted.filter(({ subject, role }) => roleIn(before, subject) !== role)
@@ -181,6 +182,19 @@ export class Shares implements ShareRegistry {
       return { target, shares: shares.map(({ record }) => record), changed: changes }
     })
   }
+}
+
+/** Throws `server_not_found` or `group_not_found` when the thing was deleted, or given to another owner, since it was read. */
+async function requireSameOwner(
+  trx: Writer,
+  { kind, id, ownerId, ownerName: owner, name }: ShareTarget,
+): Promise<void> {
+  const row = await trx
+    .selectFrom(kind === 'server' ? 'server' : 'server_group')
+    .select('owner_id')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (row?.owner_id !== ownerId) throw notFound(kind, formatRef(owner, name))
 }
 
 function isSubject({ subject }: ShareRow, { kind, id }: NamedSubject): boolean {

@@ -10,6 +10,10 @@ export const approvals: MakePart = ({ t }) => ({
       title: () => t('Approvals'),
       icon: 'hand',
       rail: 'watch',
+      count: {
+        ...{ path: '/api/approvals', query: { state: 'pending', limit: 0 }, member: 'waiting', events: 'approvals.' },
+        label: count => t('{count} waiting for you', { count }),
+      },
       element: 'pb-page-approvals',
       load: () => import('./page.ts'),
     },

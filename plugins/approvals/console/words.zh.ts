@@ -135,6 +135,7 @@ export const approvals: Readonly<Record<string, string>> = {
     '通过决定者的告警渠道发送；不包含调用的参数。',
   'The user of the client': '客户端的用户',
   'It confirms calls, and does not keep users from them.': '用于确认调用，并不阻止用户进行调用。',
+  '{count} waiting for you': '{count} 项等待您处理',
   Where: '位置',
   'At the console': '在控制台',
   'On the page of approvals.': '在审批页面上。',

@@ -11,6 +11,8 @@ import type { IssuerKeys } from './keys.ts'
 /** Most difference between the clocks of issuer and hub, in seconds. */
 const CLOCK_TOLERANCE_S = 60
 const LONGEST_SUBJECT = 255
+/** Begins the ids of grants that issuers keep. */
+const OWN = 'external '
 /** Tokens whose first epoch is kept, so that a withdrawal of all credentials of a user ends them too. */
 const MOST_SEEN = 10_000
 /** Claims that only ID tokens have; `cnf` binds a token to a key, which a Bearer token cannot prove. */
@@ -61,7 +63,7 @@ export class ExternalTokens implements TokenVerifier {
     const clientId = clientOf(claims)
     const expiresAtMs = (Number(claims.exp) + CLOCK_TOLERANCE_S) * 1_000
     // The addresses are part of it: sessions are kept by this id, and a session is opened by one address.
-    const grantId = `external ${hash([accountKey(account), clientId, ...(resources ?? ['*'])].join('\n'))}`
+    const grantId = `${OWN}${hash([accountKey(account), clientId, ...(resources ?? ['*'])].join('\n'))}`
     const credential: GrantedCredential = {
       ...{ kind: 'grant', grantId, clientId, label: shownName(clientId), scopes, expiresAtMs },
       ...(resources ? { resources } : {}),
@@ -72,6 +74,13 @@ export class ExternalTokens implements TokenVerifier {
 
   hasEnded({ grantId }: GrantedCredential): boolean {
     return this.#ended.size > 0 && this.#ended.has(grantId)
+  }
+
+  /** Nothing but its tokens is known of what an issuer allows: it holds until the last token that the hub has seen expires. */
+  isInForce(credential: GrantedCredential): boolean {
+    const { grantId, expiresAtMs } = credential
+    if (!grantId.startsWith(OWN) || this.hasEnded(credential)) return false
+    return Date.now() < (this.#open.get(grantId)?.endMs ?? expiresAtMs)
   }
 
   /** Ends the credentials of an account that its user has unlinked. */

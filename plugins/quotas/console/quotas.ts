@@ -32,6 +32,12 @@ interface Entry {
   readonly state: QuotaState
 }
 
+/** A tool of the server. Quotas are by its own name, `original`, whatever its owner calls it. */
+interface OfferedTool {
+  readonly name: string
+  readonly original: string
+}
+
 /** The quotas of a server and its tools, or of a group, for its owner. */
 export class PbQuotas extends PbElement {
   static override properties = {
@@ -55,12 +61,12 @@ export class PbQuotas extends PbElement {
     read: async signal => (await usageApi.ofPeople(this.subject.ref, '7d', signal)).items,
     everyMs: 30_000,
   })
-  readonly #tools = new Resource<readonly string[]>(this, {
+  readonly #tools = new Resource<readonly OfferedTool[]>(this, {
     key: () => (this.edited?.isNewTool ? this.subject.ref : undefined),
     read: async signal => {
       const path = `/api/servers/${segment(this.subject.ref)}/tools`
-      const { items } = await api.get<Page<{ readonly name: string }>>(path, { query: { limit: 1000 }, signal })
-      return items.map(({ name }) => name)
+      const { items } = await api.get<Page<OfferedTool>>(path, { query: { limit: 1000 }, signal })
+      return items
     },
   })
 
@@ -131,11 +137,12 @@ export class PbQuotas extends PbElement {
 
   #toolField(): unknown {
     const taken = this.#quotas.data?.tools ?? {}
-    const names = (this.#tools.data ?? []).filter(name => !(name in taken))
-    return html`<div class="field"><label for="quota-tool">${t('Tool')}</label><select id="quota-tool" name="tool" class="in mono" required>${names.map(
-      name => html`<option value=${name}>${name}</option>`,
+    const free = (this.#tools.data ?? []).filter(({ original }) => !Object.hasOwn(taken, original))
+    return html`<div class="field"><label for="quota-tool">${t('Tool')}</label><select id="quota-tool" name="tool" class="in mono" required>${free.map(
+      ({ name, original }) =>
+        html`<option value=${original}>${name === original ? name : `${name} (${original})`}</option>`,
     )}</select>${
-      this.#tools.data && names.length === 0
+      this.#tools.data && free.length === 0
         ? html`<p class="hint bad">${icon('circle-alert')}${t('The server has no other tool now.')}</p>`
         : nothing
     }</div>`

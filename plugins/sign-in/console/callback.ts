@@ -74,11 +74,11 @@ export class PbProviderCallback extends PbElement {
   }
 
   async #finish(url: string): Promise<void> {
-    const { provider, key } = begun() ?? { provider: '-', key: '-' }
+    const { provider, key, rest = '' } = begun() ?? { provider: '-', key: '-' }
     try {
       const body = { url, key }
       const answer = await api.post<Answer>(`/api/auth/providers/${segment(provider)}/finish`, { body })
-      this.#returnTo = answer.returnTo ?? '/'
+      this.#returnTo = answer.returnTo === undefined ? '/' : `${answer.returnTo}${rest}`
       this.asked = answer.linked ? undefined : session.acceptOrAsk(answer)
       if (!this.asked) await router.go(this.#returnTo, { replace: true })
     } catch (error) {

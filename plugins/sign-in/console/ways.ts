@@ -1,9 +1,11 @@
-import { api, segment, type Ways } from 'patchbay/console'
+import { api, router, segment, type Ways } from 'patchbay/console'
 
 /** The part of a sign-in under way that this browser keeps. */
 export interface Begun {
   readonly provider: string
   readonly key: string
+  /** The query and the fragment of the page to return to: a fragment may have a secret, and leaves the browser for nobody. */
+  readonly rest?: string
 }
 
 const KEY = 'patchbay.provider'
@@ -14,13 +16,17 @@ export async function waysIn(signal?: AbortSignal): Promise<Ways> {
   return answer ?? { items: [], passkeys: false, passwords: 'on' }
 }
 
-/** Leaves the console for a provider. `link`: to link an account with the user who is signed in. */
+/**
+ * Leaves the console for a provider. `link`: to link an account with the user who is signed in. The query and the fragment of the
+ * present page are kept where it is the one to return to.
+ */
 export async function begin(provider: string, { link, returnTo }: { link?: true; returnTo: string }): Promise<void> {
   const key = textOf(crypto.getRandomValues(new Uint8Array(32)))
   const keyHash = textOf(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key))))
   const body = { keyHash, returnTo, ...(link ? { link } : {}) }
   const { url } = await api.post<{ readonly url: string }>(`/api/auth/providers/${segment(provider)}/start`, { body })
-  sessionStorage.setItem(KEY, JSON.stringify({ provider, key } satisfies Begun))
+  const rest = returnTo === router.place.path ? `${location.search}${location.hash}` : ''
+  sessionStorage.setItem(KEY, JSON.stringify({ provider, key, rest } satisfies Begun))
   location.assign(url)
 }
 

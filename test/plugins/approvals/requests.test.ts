@@ -50,7 +50,7 @@ function opened() {
     if (change?.added) stored.set(change.added.key, change.added)
   })
   const open = (given: Asked): ApprovalRequest => {
-    const request = requests.open(given, {})
+    const request = requests.open(given, { actor: given.caller })
     if (!request) throw new Error('no request was opened')
     return request
   }

@@ -1,8 +1,10 @@
 /** Invitation links: accepted, expired, used, raced, forwarded, guessed, and of owners who can share no more. */
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Client, type Hub, startHub, stdioFixture } from '../../support/hub.ts'
+import { atLeast } from '../../support/pace.ts'
 import { until } from '../../support/wait.ts'
 
 setDefaultTimeout(60_000)
@@ -60,12 +62,46 @@ test('it shows what is given and by whom, gives it at a click, and only once to 
   expect((await accept(bob, token)).json.code).toBe('invitation_unknown')
 })
 
-test('a greater role stays, and the owner gets nothing but the answer', async () => {
+test('a greater role stays, a smaller one is raised, and the owner gets nothing but the answer', async () => {
   await ada.ok('PUT', '/api/servers/files/shares/user:cleo', { role: 'change' })
   const { token } = await invite(ada, { things: [server('files')] })
   expect((await accept(ada, token)).status).toBe(200)
   expect((await accept(cleo, token)).status).toBe(200)
   expect(await roleOf(cleo, '/api/servers/ada~files')).toBe('change')
+  await ada.ok('PUT', '/api/servers/files/shares/user:bob', { role: 'use' })
+  const greater = await invite(ada, { things: [server('files'), server('files')], role: 'see' })
+  expect((await preview(bob, greater.token)).json.things.map(({ ref }: { ref: string }) => ref)).toEqual(['ada~files'])
+  expect((await accept(bob, greater.token)).status).toBe(200)
+  expect(await roleOf(bob, '/api/servers/ada~files')).toBe('see')
+  await ada.ok('DELETE', '/api/servers/files/shares/user:bob')
+})
+
+test('beside shares that the settings file states, it gives the rest, and only once', async () => {
+  const stated = {
+    shares: ['cleo', 'bob'].map(name => ({ subject: `user:${name}`, role: name === 'bob' ? 'use' : 'change' })),
+  }
+  await writeFile(
+    hub.settingsFile,
+    JSON.stringify({
+      plugins: [{ use: 'invitations', limits: { invitationsPerUser: 20 } }],
+      mcpServers: { filed: { ...stdioFixture('echo'), ...stated, enabled: false } },
+    }),
+  )
+  await until(async () => (await roleOf(cleo, '/api/servers/admin~filed')) === 'change', { what: 'the stated shares' })
+  await admin.ok('POST', '/api/servers', { name: 'beside', ...stdioFixture('echo'), enabled: false })
+  const { id, token } = await invite(admin, { things: [server('beside'), server('filed')], role: 'see', uses: 2 })
+  // The greater role is stated.
+  expect((await accept(cleo, token)).status).toBe(200)
+  expect(await roleOf(cleo, '/api/servers/admin~filed')).toBe('change')
+  expect(await roleOf(cleo, '/api/servers/admin~beside')).toBe('see')
+  // A smaller one is stated, and only the file changes it.
+  expect((await accept(bob, token)).json.code).toBe('settings_read_only')
+  expect(await roleOf(bob, '/api/servers/admin~filed')).toBe('use')
+  expect(await roleOf(bob, '/api/servers/admin~beside')).toBe('see')
+  await admin.ok('DELETE', '/api/servers/beside/shares/user:bob')
+  expect((await accept(bob, token)).json.code).toBe('invitation_used')
+  expect((await bob.request('GET', '/api/servers/admin~beside')).status).toBe(404)
+  await admin.ok('DELETE', `/api/invitations/${id}`)
 })
 
 test('of two people who accept a forwarded invitation for one at once, one gets it', async () => {
@@ -92,7 +128,16 @@ test('an expired one gives nothing', async () => {
     ...{ things: [server('notes')], role: 'use', expires: '2020-01-01T00:00:00Z' },
   })
   expect([past.status, past.json.code]).toEqual([400, 'validation_failed'])
-  const expires = new Date(Date.now() + 1_500).toISOString()
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+  const beyond = await ada.request('POST', '/api/invitations', {
+    ...{ things: [server('notes')], role: 'use', expires: inDays(91) },
+  })
+  expect([beyond.status, beyond.json.errors?.[0].code]).toEqual([400, 'range'])
+  await ada.ok(
+    'DELETE',
+    `/api/invitations/${(await invite(ada, { things: [server('notes')], expires: inDays(89) })).id}`,
+  )
+  const expires = new Date(Date.now() + atLeast(1_500)).toISOString()
   const { token } = await invite(ada, { things: [server('notes')], expires })
   await until(async () => (await preview(bob, token)).status === 410, { what: 'the end of the invitation' })
   for (const answer of [await preview(bob, token), await accept(bob, token)])
@@ -126,6 +171,25 @@ test('only the owner invites: not a colleague with the role change, not an admin
   expect(await refused(admin, 'ada~files')).toBe('server_not_found')
   const { id } = await invite(ada, { things: [server('files')] })
   expect((await bob.request('DELETE', `/api/invitations/${id}`)).json.code).toBe('invitation_unknown')
+  for (const other of [bob, admin]) expect((await other.ok('GET', '/api/invitations')).items).toEqual([])
+})
+
+test('a guest whose acceptance ended in the middle finishes it, though the use is taken', async () => {
+  const { id, token } = await invite(ada, { things: [server('notes')], role: 'see' })
+  const store = new Database(join(hub.dataDir, 'patchbay.db'))
+  store.run('UPDATE plugin_invitations__invitation SET used = 1 WHERE id = ?', [id])
+  store.run(
+    `INSERT INTO plugin_invitations__acceptance (invitation_id, user_id, done, created_at)
+     SELECT ?, id, 0, '2026-11-29T00:00:00.000Z' FROM user WHERE name = 'bob'`,
+    [id],
+  )
+  store.close()
+  expect((await accept(cleo, token)).json.code).toBe('invitation_used')
+  expect((await accept(bob, token)).status).toBe(200)
+  expect(await roleOf(bob, '/api/servers/ada~notes')).toBe('see')
+  expect((await preview(bob, token)).json.code).toBe('invitation_used')
+  await ada.ok('DELETE', '/api/servers/notes/shares/user:bob')
+  expect((await ada.ok('GET', '/api/invitations')).items.find((one: { id: string }) => one.id === id).used).toBe(1)
 })
 
 test('guesses are slowed down, tokens are stored as hashes, and the number of invitations is limited', async () => {
@@ -141,6 +205,7 @@ test('guesses are slowed down, tokens are stored as hashes, and the number of in
   expect(rows.includes(token)).toBe(false)
   for (let n = 0; n < 20; n += 1)
     await ada.request('POST', '/api/invitations', { things: [server('files')], role: 'use' })
+  expect((await ada.ok('GET', '/api/invitations')).items).toHaveLength(20)
   const full = await ada.request('POST', '/api/invitations', { things: [server('files')], role: 'use' })
   expect([full.status, full.json.code]).toEqual([409, 'invitation_limit'])
 })

@@ -12,6 +12,7 @@ import { Segments } from '../../../plugins/log-database/files/segments.ts'
 import { toRow } from '../../../plugins/log-database/row.ts'
 import { search } from '../../../plugins/log-database/search.ts'
 import { openHistory } from '../../support/log-database.ts'
+import { atMost } from '../../support/pace.ts'
 import { batchOf } from '../../support/record-batch.ts'
 import { timed } from '../../support/wait.ts'
 
@@ -217,10 +218,10 @@ test('after a batch the thread rests for a multiple of its duration, until someb
   await made.write(batch)
   const took = async (rest: number) => (await timed(() => made.write(batch, rest))).ms
   // Fifty records take some tenths of a millisecond.
-  expect(await took(1_000)).toBeGreaterThan(100)
+  expect(await took(3_000)).toBeGreaterThan(100)
   const resting = took(1_000_000)
   made.hurry()
-  expect(await resting).toBeLessThan(1_500)
+  expect(await resting).toBeLessThan(atMost(1_500))
 })
 
 test('a thread that does not answer is ended, and another begins', async () => {
@@ -253,11 +254,20 @@ test('new files merge sixteen parts of the index at once', async () => {
   db.close()
 })
 
+/** Empty for a thread that has ended meanwhile. */
+function statOfThread(id: string): string {
+  try {
+    return readFileSync(`/proc/self/task/${id}/stat`, 'latin1')
+  } catch {
+    return ''
+  }
+}
+
 test('the thread gives way to those of calls, and main does not', async () => {
   const before = getPriority()
   expect(await history().write(batchOf([line('kept')]))).toEqual({ rejected: 0 })
   const threads = (await readdir('/proc/self/task')).map(id => {
-    const text = readFileSync(`/proc/self/task/${id}/stat`, 'latin1')
+    const text = statOfThread(id)
     const end = text.lastIndexOf(')')
     // The 17th field behind the name is the niceness.
     return { name: text.slice(text.indexOf('(') + 1, end), niceness: Number(text.slice(end + 2).split(' ')[16]) }

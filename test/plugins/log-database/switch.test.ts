@@ -54,9 +54,14 @@ const files = (of: Hub) =>
   })
 /** Threads of the plugin in the hub's process; the system shows the first 15 characters of a name. */
 const threads = () =>
-  readdirSync(`/proc/${hub.pid}/task`).filter(id =>
-    readFileSync(`/proc/${hub.pid}/task/${id}/comm`, 'utf8').startsWith('patchbay-log-da'),
-  )
+  readdirSync(`/proc/${hub.pid}/task`).filter(id => {
+    try {
+      return readFileSync(`/proc/${hub.pid}/task/${id}/comm`, 'utf8').startsWith('patchbay-log-da')
+    } catch {
+      // The thread has ended.
+      return false
+    }
+  })
 
 describe('switched off in a running hub', () => {
   let first: object

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { sharedFixture } from '../../mcp/shared-fixture.ts'
 import { type Client, type Hub, LOOPBACK } from '../../support/hub.ts'
+import { type LiveStream, openStream } from '../../support/live-stream.ts'
 import { startOnline } from '../../support/online-hub.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/wait.ts'
@@ -49,6 +50,7 @@ const evaluated = () => admin.ok('PATCH', '/api/monitoring/rules/other', { durat
 const call = (user: Client) => user.ok('POST', '/api/servers/admin~echo/tools/echo/call', { arguments: { text: 'x' } })
 
 test('the 8th call of 10 a day causes one message to each user whose quota it is, and says when it resets', async () => {
+  const [toBo, toAdmin] = [await openStream(bo), await openStream(admin)]
   await ruleOf(bo, 'mine')
   await ruleOf(admin, 'tools', { condition: 'quotas.used{kind="tool"} >= 80%' })
   await ruleOf(admin, 'all')
@@ -80,6 +82,16 @@ test('the 8th call of 10 a day causes one message to each user whose quota it is
   const { subjects } = await bo.ok('POST', '/api/monitoring/test-alert', { rule: 'mine', send: false })
   expect([subjects[0].phase, subjects[0].holds]).toEqual(['firing', true])
   expect([subjectsAt('mine').length, subjectsAt('all').length]).toEqual([1, 2])
+  // From 90 % on, each owner gets an event, which comes once a day; an administrator has the events of all.
+  await call(bo)
+  const numbers = { quota: 'perDay', limit: 10, used: 9 }
+  const ofUser = { of: 'user', name: 'your account', ...numbers }
+  const ofTool = { of: 'tool', name: 'the tool "echo"', ...numbers }
+  const nearIn = ({ events }: LiveStream) =>
+    events.filter(({ event }) => event === 'quotas.near').map(({ data }) => data.data)
+  await until(() => nearIn(toBo).length > 0 && nearIn(toAdmin).length > 1, { what: 'the events' })
+  expect([nearIn(toBo), nearIn(toAdmin)]).toEqual([[ofUser], [ofUser, ofTool]])
+  for (const stream of [toBo, toAdmin]) await stream.close()
 })
 
 test('a rule sees quotas of its owner alone, by fields that the metric has', async () => {

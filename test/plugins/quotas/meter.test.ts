@@ -22,7 +22,7 @@ test('after the seconds of a refusal the call passes, and not two seconds before
         const reached = meter.reached(quota, nowMs)
         if (!reached) {
           meter.begin(nowMs)
-          meter.end(nowMs, nowMs, true, 0)
+          meter.end(nowMs, nowMs, true)
           continue
         }
         const waitMs = reached.retryAfterSeconds * 1_000

@@ -114,6 +114,8 @@ test('the tightest of several quotas counts, by whatever of tool, group, key and
   const other = await admin.ok('POST', '/api/keys', { label: 'other', scopes: ['mcp'] })
   const tooMany = await admin.request('PUT', `/api/keys/${other.id}/quota`, { quota: { perDay: 1 } })
   expect([tooMany.status, tooMany.json.code]).toEqual([409, 'quota_plans'])
+  const ofClient = await admin.request('PUT', '/api/grants/any/quota', { quota: { perDay: 1 } })
+  expect([ofClient.status, ofClient.json.code]).toEqual([409, 'quota_plans'])
   await hub.logged('A quota is nearly used up')
   expect(items).toEqual([expect.objectContaining({ of: 'key', id, quota: { perDay: 1 } })])
 })
@@ -156,6 +158,15 @@ test('tokens of results are counted when a call ends, and refuse the next one', 
   await set('/api/servers/echo', { tools: {} })
 })
 
+test('a quota of a tool holds under the name that its owner gives the tool', async () => {
+  await admin.ok('PATCH', '/api/servers/echo', { tools: { whoami: { name: 'who' } } })
+  await set('/api/servers/echo', { tools: { whoami: { perDay: 0 } } })
+  const { error } = await (await modern('/mcp/echo')).call('tools/call', { name: 'who', arguments: {} })
+  expect(error?.data).toMatchObject({ code: 'quota_day', of: 'tool', limit: 0 })
+  await set('/api/servers/echo', { tools: {} })
+  await admin.ok('PATCH', '/api/servers/echo', { tools: null })
+})
+
 test('use is shown to its user, to the owner of a server by person, and to administrators of all', async () => {
   const bo = await hub.user('bo')
   await admin.ok('PATCH', '/api/servers/echo', { visibility: 'public' })
@@ -169,6 +180,11 @@ test('use is shown to its user, to the owner of a server by person, and to admin
       failures: 0,
       resultTokens: expect.any(Number),
     }),
+  ])
+  // Of a server its owner sees the calls of everybody, and of no other server any.
+  await admin.ok('POST', '/api/servers/slow/tools/quick/call', { arguments: {} })
+  expect((await admin.ok('GET', '/api/usage?by=server&server=echo')).items).toEqual([
+    expect.objectContaining({ server: 'admin~echo' }),
   ])
   const byUser = (await admin.ok('GET', '/api/usage?by=user&server=echo')).items
   expect(byUser.find(({ user }: { user: string }) => user === 'bo').calls).toBe(1)

@@ -1,5 +1,7 @@
 /** Quotas of things that are shared with a reader, with the reader's own use alone. */
+import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
 import { online } from '../../support/servers.ts'
 import { type Payments, startPayments } from '../approvals/payments.ts'
@@ -59,8 +61,21 @@ test('a reader sees quotas of shared and public things that count for it, and ow
     ].map(one => ({ ...one, owner: 'bob' })),
   ])
   expect(JSON.stringify(seen)).not.toMatch(/hidden|pay_caller/)
-  const [own] = (await quotas(bob)).filter(({ name }: { name: string }) => name === 'bank')
-  expect([own.owner, own.used.perDay]).toEqual([undefined, 4])
+  const own = (await quotas(bob)).filter(({ name }: { name: string }) => name === 'bank')
+  expect(own.map((one: { owner?: string; used: { perDay: number } }) => [one.owner, one.used.perDay])).toEqual([
+    [undefined, 4],
+  ])
+  // The hub has written what was used before it was read, so that calls of yesterday can be added.
+  const store = new Database(join(hub.dataDir, 'patchbay.db'))
+  store.run(
+    `INSERT INTO plugin_quotas__usage SELECT user_id, ?, key_id, server_id, tool, 50, 0, 50 FROM plugin_quotas__usage
+     WHERE tool = 'pay_owner' AND user_id = (SELECT id FROM user WHERE name = 'una')`,
+    [new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)],
+  )
+  store.close()
+  const usedOf = (all: { name: string; used: { perDay: number } }[]) =>
+    all.filter(({ name }) => name === 'bank' || name === 'pay_owner').map(({ used }) => used.perDay)
+  expect(usedOf(await quotas(una))).toEqual([1, 1])
   await bob.ok('DELETE', '/api/servers/bank/shares/user:una')
   expect((await quotas(una)).map(({ name }: { name: string }) => name)).toEqual(['desk', 'open'])
 })

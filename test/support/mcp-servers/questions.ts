@@ -1,6 +1,6 @@
 /**
  * A server of SDK 1 on every wire (`WIRE`: stdio, sse, http), one instance per connection, whose requests to the client name no call:
- * `ask` (after `delayMs`) answers with the client's answer, `later` answers first and sends a request afterwards, `answers` lists the answers to those, `slow`
+ * `ask` (after `delayMs`) answers with the client's answer, `later` answers first and sends a request afterwards (when `url` has answered), `answers` lists the answers to those, `slow`
  * answers after `ms`, `roots` lists the client's answers right after `initialized` and after each change of its roots, `shout`
  * sends a notification that is not MCP's own, `held` answers with its key once `url` has answered, `key` at once: the header
  * `x-key` of its connection, else the variable KEY. Prints `listening on URL` unless it uses stdio.
@@ -45,14 +45,15 @@ function build(key: unknown = process.env.KEY): McpServer {
     await new Promise(resolve => setTimeout(resolve, delayMs))
     return text(await ask(kind, mark).catch((error: unknown) => ({ refused: String(error) })))
   })
-  mcp.registerTool('later', { inputSchema: question }, ({ kind, mark }) => {
-    // By then the answer has passed the hub on a busy machine too, and no call is in flight.
-    setTimeout(() => {
-      ask(kind, mark).then(
+  mcp.registerTool('later', { inputSchema: { ...question, url: z.string().optional() } }, ({ kind, mark, url }) => {
+    // By then the answer has passed the hub.
+    const passed = url === undefined ? new Promise(resolve => setTimeout(resolve, 300)) : fetch(url)
+    passed
+      .then(() => ask(kind, mark))
+      .then(
         answer => answers.push(answer),
         (error: unknown) => answers.push({ refused: String(error) }),
       )
-    }, 300)
     return text('soon')
   })
   mcp.registerTool('answers', {}, () => text(answers))

@@ -22,7 +22,7 @@ function setUp() {
   const authenticator = createAuthenticator({
     tokens,
     revocations: { isRevoked: async id => revoked.has(id) },
-    signIns: { used() {} },
+    signIns: { used() {}, isOpen: async () => false },
     registry: people.registry(),
     bus,
     failedCredentials: createFailedCredentials(() => clock.ms),

@@ -133,7 +133,7 @@ export class People {
       byHash: async hash => this.keyRows.find(key => key.hash === hash),
       remove: async (_actor, id) => this.removeKey(id),
       touch: () => {},
-      publicScopes: async key => key.scopes as never,
+      publicScopes: async (_actor, key) => key.scopes as never,
     }
     const audit = { record: (_actor: unknown, entry: AuditEntry) => void this.audited.push(entry) }
     return { users, keys, audit } as unknown as Registry

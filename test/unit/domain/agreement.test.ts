@@ -17,6 +17,22 @@ describe('differences()', () => {
     ])
   })
 
+  test('ignores the order of lists, and what another generator of schemas leaves out', () => {
+    const one = object(
+      { a: { type: 'string', enum: ['x', 'y'] }, b: { type: 'object' } },
+      { required: [], additionalProperties: true, $defs: {} },
+    )
+    const other = object({
+      a: { type: ['string'], enum: ['y', 'x'], deprecated: true },
+      b: { type: 'object', properties: {} },
+    })
+    expect(differing(one, other)).toEqual([])
+    expect(differing(one, object({}, { additionalProperties: false }))).not.toEqual([])
+    expect(differing({ enum: ['x', 'y'] }, { enum: ['x'] })).toEqual([
+      { at: '/enum', one: '["x","y"]', other: '["x"]' },
+    ])
+  })
+
   test('names the places, at most five, with what is there', () => {
     const one = object({ a: { type: 'integer' }, b: { enum: ['x'] } })
     const other = object({ a: { type: 'string' }, b: { enum: ['x', 'y'] }, 'c/d': true })

@@ -4,7 +4,9 @@ import {
   canUse,
   higherRole,
   includesRole,
+  isPublic,
   roleFor,
+  roleUnderMcp,
   SHARE_ROLES,
   type SharedRoles,
   type ShareRole,
@@ -46,6 +48,11 @@ test('canUse() under /mcp knows own, public and shared things, and no additional
   expect(canUse('ada', thing('public'), none)).toBe(true)
   expect(canUse('eve', thing('private'), shared('use'))).toBe(true)
   expect(canUse('bob', thing('private'), none)).toBe(true)
+  for (const visibility of ['private', 'public'] as const) {
+    const own = roleUnderMcp('bob', { ...thing(visibility), ownerDisabled: true }, none)
+    expect([own, roleUnderMcp('bob', thing(visibility), none)]).toEqual(['owner', 'owner'])
+  }
+  expect(isPublic({ visibility: 'public', ownerDisabled: true })).toBe(false)
 })
 
 test('each role includes the ones before it', () => {

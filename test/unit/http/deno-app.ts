@@ -30,7 +30,12 @@ const app = createApp({
       handle: ({ params, body }) => ({ body: { params, body, text: 'x'.repeat(2_000) } }),
     }),
   ],
-  authenticator: { authenticate: refuse, authenticateToken: refuse, stillValid: () => false },
+  authenticator: {
+    authenticate: refuse,
+    authenticateToken: refuse,
+    stillValid: () => false,
+    continues: async () => false,
+  },
   rateLimiter: { count() {} },
   log: { error: (message, fields) => console.error(message, fields) },
   nextId: () => 'refused',

@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { HubError } from '../../../core/contract/errors.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import { catalogItem } from '../../../core/domain/tools/catalog-item.ts'
 import { mergeCatalogs } from '../../../core/mcp/scope/merge.ts'
-import type { MemberState, ResolvedScope } from '../../../core/mcp/scope/scope-types.ts'
+import type { Scope } from '../../../core/mcp/scope/scope.ts'
+import type { MemberState, ResolvedScope, Target } from '../../../core/mcp/scope/scope-types.ts'
+import { completedBy, completedValue, selection, withOthers } from '../../../core/mcp/selection/selection.ts'
 import { groupRecord, serverRecord } from './support.ts'
 
 const object = (properties: JsonObject): JsonObject => ({ type: 'object', properties })
@@ -28,7 +31,8 @@ function merged(states: readonly MemberState[], preset?: string) {
   }
   const { lists, tools, faults } = mergeCatalogs(scope, states)
   const listed = lists.tools.map(({ text }) => JSON.parse(text))
-  return { listed, targets: [...(tools.get('find')?.choice?.targets.keys() ?? [])], faults: faults() }
+  const target = tools.get('find')
+  return { listed, target, targets: [...(target?.choice?.targets.keys() ?? [])], faults: faults() }
 }
 
 describe('a tool of several members', () => {
@@ -42,6 +46,7 @@ describe('a tool of several members', () => {
         annotations: { readOnlyHint: false, openWorldHint: false },
         outputSchema: output,
       }),
+      state('c', { description: 'of c', annotations: hints, outputSchema: output }),
     ])
     expect(listed).toMatchObject([{ description: 'of a', annotations: { openWorldHint: false }, outputSchema: output }])
     expect(listed[0].annotations).toEqual({ openWorldHint: false })
@@ -74,5 +79,49 @@ describe('a tool of several members', () => {
     ])
     expect(listed).toMatchObject([{ description: 'kept', inputSchema: { properties: { at: { enum: ['b'] } } } }])
     expect(merged([state('a', {}, { blocked })]).listed).toEqual([])
+  })
+})
+
+describe('the argument that chooses', () => {
+  const { target = {} as Target } = merged([state('Berlin', {}), state('bonn', {}, { blocked: new Set(['find']) })])
+  /** The parts of a scope of which these servers can be reached. */
+  const scopeOf = (...reachable: readonly string[]) =>
+    ({ catalog: { states: [] }, isReachable: (id: string) => reachable.includes(id) }) as unknown as Scope
+  const idOf = (value: string) => target.choice?.targets.get(value)?.member.server.id ?? ''
+
+  test('is completed in any letter case, and taken out of what completes the others', () => {
+    const completed = completedValue(target, { name: 'at', value: 'B' })
+    expect(JSON.parse(completed?.resultText ?? '').completion.values).toEqual(['Berlin', 'bonn'])
+    expect(completedValue(target, { name: 'q', value: 'b' })).toBeUndefined()
+    const chosen = completedBy(target, { arguments: { at: 'bonn', q: 'x' } })
+    expect([chosen.target.member.server.id, chosen.context]).toEqual([idOf('bonn'), { arguments: { q: 'x' } }])
+    expect(completedBy(target, { arguments: { q: 'x' } }).target).toBe(target)
+  })
+
+  test('is an own member of the arguments, and a refusal names only values that can be called', () => {
+    const scope = scopeOf(idOf('Berlin'), idOf('bonn'))
+    const refusalOf = (given: JsonObject): unknown => {
+      try {
+        return selection(scope, 'find', target, { arguments: given }).target.chosen?.value
+      } catch (error) {
+        const { code, data } = error as { code: string; data: JsonObject }
+        return [code, data.values]
+      }
+    }
+    expect(refusalOf({ at: 'Berlin' })).toBe('Berlin')
+    expect(refusalOf(Object.create({ at: 'Berlin' }))).toEqual(['selector_missing', ['Berlin']])
+    expect(refusalOf({ at: 'paris' })).toEqual(['selector_unknown', ['Berlin']])
+  })
+
+  test('is named in a failure with the values that can be called, where its server cannot be reached', () => {
+    const params = { arguments: { at: 'bonn' } }
+    const failure = { kind: 'failed', error: new HubError('server_offline', 'It is offline') }
+    const messageOf = (...reachable: readonly string[]) => {
+      const scope = scopeOf(...reachable.map(idOf))
+      return withOthers(scope, selection(scope, 'find', target, params), failure).error.message
+    }
+    expect(messageOf('Berlin', 'bonn')).toBe('It is offline')
+    expect(messageOf('Berlin')).toContain('Berlin')
+    expect(messageOf()).toContain('none of the others is online')
   })
 })

@@ -329,6 +329,7 @@ export class World {
       const token = [...this.actors].find(([, known]) => known === actor)?.[0]
       return token !== undefined && !this.revoked.has(token)
     },
+    continues: async actor => this.auth.stillValid(actor),
   }
 
   usable(actor: { kind: string }, group: GroupRecord) {

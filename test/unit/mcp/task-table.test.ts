@@ -56,3 +56,39 @@ test('told() names a task as its client knows it, and tasks end with their conne
   expect(table.statusChanged('s', 'one', said)).toBeUndefined()
   expect(table.countOf('ann')).toBe(0)
 })
+
+test('follow() hears once that a task is over, also where its client or its connection is gone, and of its first result', () => {
+  let now = 0
+  const table = new TaskTable(() => now)
+  const heard: unknown[] = []
+  const made = (upstreamId: string, connection?: string) => {
+    const task = table.add({ ...PLACE, connection }, 'session', working(upstreamId))
+    task.follow(event => heard.push([upstreamId, event.kind]))
+    return task
+  }
+  const polled = made('polled')
+  const silent = made('silent')
+  made('lost', 'session')
+  table.dropConnection('session')
+  expect(heard.splice(0)).toEqual([['lost', 'over']])
+  now = LIMITS.taskSilenceMs - 1
+  table.find(polled.id, PLACE)
+  now += 1
+  table.sweep()
+  table.sweep()
+  expect(heard.splice(0)).toEqual([['silent', 'over']])
+  expect([silent.over, table.find(silent.id, PLACE)]).toEqual([false, silent])
+  for (const task of [polled, silent]) {
+    task.noted({ taskId: '', status: 'completed' })
+    task.resulted(false, 10)
+    task.resulted(false, 10)
+  }
+  expect(heard.splice(0)).toEqual([
+    ['polled', 'over'],
+    ['polled', 'result'],
+    ['silent', 'result'],
+  ])
+  made('done').end()
+  table.add(PLACE, 'session', { taskId: 'x', status: 'failed' }).follow(event => heard.push(event))
+  expect(heard).toEqual([['done', 'over'], { kind: 'over' }])
+})

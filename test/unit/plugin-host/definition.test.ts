@@ -114,6 +114,7 @@ describe('a definition', () => {
       plugin('owner', { points: { shelf: {} }, setup: keep }),
       plugin('second', { points: { shelf: {} } }),
       plugin('late', { setup: context => void context.contribute(POINT, 'late', SHELF) as undefined }),
+      plugin('same', { setup: context => void context.contribute(POINT, 'late', SHELF) as undefined }),
       plugin('curious', { setup: context => void context.contributions(POINT) as undefined }),
     )
     expect([...(own?.contributions(POINT).keys() ?? [])]).toEqual(['early', 'late'])
@@ -122,6 +123,10 @@ describe('a definition', () => {
     expect(messages.curious).toContain('for plugin "owner" alone')
     await host.configure({ kind: 'system', purpose: 'test' }, 'owner', { enabled: false })
     expect(own?.contributions(POINT).size).toBe(0)
+    // Of two of one id the first one holds, also while both wait.
+    await host.configure({ kind: 'system', purpose: 'test' }, 'same', { enabled: true })
+    const same = host.list().find(({ name }) => name === 'same')
+    expect([same?.state, same?.message]).toEqual(['failed', '"shelf" has a contribution "late" already'])
     const early = () => host.list().find(({ name }) => name === 'early')
     expect([early()?.contributions, early()?.waiting]).toEqual([[], ['shelf/early']])
     await host.configure({ kind: 'system', purpose: 'test' }, 'late', { enabled: false })

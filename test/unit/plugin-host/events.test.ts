@@ -37,3 +37,23 @@ test('a plugin listens to events whose names and payloads are typed, and never t
   expect(heard).toEqual(['server.created s1 one', 'server.updated timeout'])
   expect(everything).toEqual(['plugin.changed', 'server.created', 'server.updated'])
 })
+
+test('a plugin emits the events of its definition alone', async () => {
+  let thrown: unknown
+  const speaker = definePlugin({
+    name: 'speaker',
+    contract: 1,
+    setup({ events }) {
+      try {
+        events.emit('server.created', 'u1', { serverId: 's1', name: 'one' })
+      } catch (error) {
+        thrown = error
+      }
+      return undefined
+    },
+  })
+  const host = pluginHost({ bundled: [speaker], folder: import.meta.dir })
+  await host.start()
+  await host.stop()
+  expect(String(thrown)).toContain('has no event "server.created"')
+})

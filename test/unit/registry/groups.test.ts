@@ -141,3 +141,13 @@ test('a group that gets another owner is removed for the former one and updated 
     `group.updated ${cleo.userId} owner`,
   ])
 })
+
+test('the default of a selector is one of its members', async () => {
+  const made = (preset: string) =>
+    groups().create(world.bob, {
+      ...{ name: preset, members: ['own'] },
+      selector: { argument: 'at', members: { a: 'own' }, default: preset },
+    })
+  expect(await wrongFields(made('b'))).toEqual(['enum #/selector/default'])
+  expect((await made('a')).selector?.default).toBe('a')
+})

@@ -32,9 +32,13 @@ describe('access keys', () => {
     const scopes = [{ server: 's' }, { group: 'bob~g' }, 'api:read'] as const
     const { key } = await keys().create(world.bob, { label: 'k', scopes: [...scopes] })
     await servers.patch(world.bob, 's', { name: 'renamed' })
-    expect(await keys().publicScopes(key)).toEqual([{ server: 'bob~renamed' }, { group: 'bob~g' }, 'api:read'])
+    expect(await keys().publicScopes(world.bob, key)).toEqual([
+      { server: 'bob~renamed' },
+      { group: 'bob~g' },
+      'api:read',
+    ])
     await servers.remove(world.bob, 'renamed')
-    expect(await keys().publicScopes(key)).toEqual([{ group: 'bob~g' }, 'api:read'])
+    expect(await keys().publicScopes(world.bob, key)).toEqual([{ group: 'bob~g' }, 'api:read'])
   })
 
   test('report every wrong field, invisible things as missing ones', async () => {

@@ -210,8 +210,13 @@ describe('servers and groups of the file', () => {
     expect(await listed()).toEqual([['user:bob', 'see', 'file']])
     expect((await registry.groups.resolve(bob, 'ada~filed', 'use')).members.length).toBe(1)
     await registry.shares.put(ada, 'server', 'filed', { subject: 'user:cleo', role: 'use' })
-    const change = registry.shares.put(ada, 'server', 'filed', { subject: 'user:bob', role: 'use' })
-    expect((await refusal(change)).code).toBe('settings_read_only')
+    const changes = [
+      () => registry.shares.put(ada, 'server', 'filed', { subject: 'user:bob', role: 'use' }),
+      () => registry.shares.replace(ada, 'server', 'filed', [{ subject: 'user:bob', role: 'see' }]),
+      () => registry.shares.remove(ada, 'server', 'filed', 'user:bob'),
+      () => registry.shares.remove(bob, 'group', 'ada~filed', 'user:bob'),
+    ]
+    for (const change of changes) expect((await refusal(change())).code).toBe('settings_read_only')
     world.events.length = 0
     await mirror.apply({ users: [], servers, groups })
     expect(world.events).toEqual([])

@@ -83,6 +83,67 @@ test('lists have what is shared, by name and by team, and the reach of a server 
   const reach = await registry.shares.reachOf(server)
   expect([bob, cleo, ada].map(({ userId }) => reach(userId))).toEqual([true, true, false])
   expect((await refusal(registry.servers.resolve(cleo, 'bob~notes', 'use'))).code).toBe('server_not_found')
+  await registry.users.update(ada, 'bob', { disabled: true })
+  const later = await registry.shares.reachOf(await registry.servers.resolve(ada, 'bob~notes', 'owner'))
+  expect([bob, cleo, ada].map(({ userId }) => later(userId))).toEqual([true, false, false])
+})
+
+test('a server is in reach by groups of its owner alone, and others miss it in a group unless it is public', async () => {
+  const { registry, ada, bob, cleo } = world
+  await registry.shares.put(bob, 'server', 'notes', { subject: 'user:cleo', role: 'use' })
+  await registry.groups.create(cleo, { name: 'mine', members: ['bob~notes'] })
+  await registry.shares.put(cleo, 'group', 'mine', { subject: 'user:ada', role: 'use' })
+  const server = await registry.servers.resolve(bob, 'notes', 'owner')
+  const reach = await registry.shares.reachOf(server)
+  expect([bob, cleo, ada].map(({ userId }) => reach(userId))).toEqual([true, true, false])
+  const group = await registry.groups.resolve(cleo, 'mine', 'owner')
+  const isMissed = () => registry.shares.isMissedBySome(group, server)
+  expect([isMissed(), registry.shares.isMissedBySome(group, { ...server, visibility: 'public' })]).toEqual([
+    true,
+    false,
+  ])
+  await registry.shares.put(bob, 'server', 'notes', { subject: 'user:ada', role: 'use' })
+  expect(isMissed()).toBe(false)
+})
+
+test('an administrator’s name without an owner is the one open thing, before things that nobody sees', async () => {
+  const { registry, ada, bob, cleo } = world
+  await registry.servers.create(cleo, { name: 'notes', url: 'https://c.example/mcp' })
+  expect((await refusal(registry.servers.resolve(ada, 'notes', 'use'))).code).toBe('server_ambiguous')
+  await registry.shares.put(bob, 'server', 'notes', { subject: 'user:ada', role: 'use' })
+  expect((await registry.servers.resolve(ada, 'notes', 'use')).ownerId).toBe(bob.userId)
+})
+
+test('given shares leave a share that is there as it is', async () => {
+  const { registry, ada, bob } = world
+  await registry.teams.create(ada, 'crew', { members: ['cleo'] })
+  await registry.shares.put(bob, 'server', 'notes', { subject: 'user:cleo', role: 'change' })
+  const given = ['user:cleo', 'team:crew'].map(subject => ({ subject, role: 'use' as const }))
+  const { shares, changed } = await registry.shares.give(bob, 'server', 'notes', given)
+  expect(shares.map(({ subject, role }) => `${subject} ${role}`)).toEqual(['team:crew use', 'user:cleo change'])
+  expect(changed).toEqual([{ subject: 'team:crew', role: 'use' }])
+})
+
+test('a thing has at most so many shares, also where they come one by one', async () => {
+  const { registry, bob, store } = world
+  const most = LIMITS.sharesPerThing
+  const template = await store.db.selectFrom('user').selectAll().executeTakeFirstOrThrow()
+  await store.db.transaction().execute(async trx => {
+    for (let at = 0; at <= most; at += 1)
+      await trx
+        .insertInto('user')
+        .values({ ...template, id: `u${at}`, number: 1_000 + at, name: `u${at}`, name_key: `u${at}` })
+        .execute()
+  })
+  const share = (at: number) => ({ subject: `user:u${at}`, role: 'use' as const })
+  await registry.shares.replace(
+    bob,
+    'server',
+    'notes',
+    Array.from({ length: most }, (_, at) => share(at)),
+  )
+  expect((await refusal(registry.shares.put(bob, 'server', 'notes', share(most)))).code).toBe('quota_shares')
+  expect(await rows('share')).toBe(most)
 })
 
 test('a source sets the teams of its provider alone, of groups that are exactly equal', async () => {
@@ -124,6 +185,8 @@ test('members of a team are set by administrators or by a source, and end with t
   expect((await refusal(teams.create(ada, 'crew', { members: ['cleo'], source }))).code).toBe('validation_failed')
   expect((await refusal(teams.create(bob, 'crew', { source }))).code).toBe('admin_only')
   await teams.create(ada, 'crew', { members: ['bob'] })
+  for (const write of [teams.update(bob, 'crew', { members: ['bob', 'cleo'] }), teams.remove(bob, 'crew')])
+    expect((await refusal(write)).code).toBe('admin_only')
   expect((await teams.update(ada, 'crew', { source })).members).toEqual([])
   expect((await refusal(teams.update(ada, 'crew', { members: ['bob'] }))).code).toBe('validation_failed')
   await teams.setOf(cleo.userId, 'company', ['g'])

@@ -223,6 +223,25 @@ describe('write()', () => {
     await store.close()
   })
 
+  test('says storage_busy on a machine on which each turn of the thread takes long', async () => {
+    const store = await openStore({ dataDir })
+    const other = new Database(join(dataDir, 'patchbay.db'))
+    other.exec('begin immediate')
+    let turns = 0
+    const slow = setInterval(() => {
+      turns += 1
+      Bun.sleepSync(120)
+      // Without an end of its own, the wait would end with the lock.
+      if (turns === 30) other.exec('rollback')
+    })
+    const waiting = write(store, trx => trx.insertInto('setting').values(setting('a')).execute())
+    expect(await waiting.catch((error: unknown) => error)).toMatchObject({ code: 'storage_busy' })
+    expect(turns).toBeLessThan(30)
+    clearInterval(slow)
+    other.close()
+    await store.close()
+  })
+
   test('says storage_full when the file may not grow', async () => {
     const store = await openStore({ dataDir })
     await sql`pragma max_page_count = 1`.execute(store.db)

@@ -63,7 +63,7 @@ function listRoute({ registry }: KeyRoutesDeps): Route {
     responses: { 200: { description: 'A page of keys', schema: listOf(key), example: exampleList(exampleKey) } },
     async handle({ actor, query }) {
       const { items, ...cut } = page(await registry.keys.list(actor, query.owner), query)
-      const shown = items.map(async record => keyView(record, await registry.keys.publicScopes(record)))
+      const shown = items.map(async record => keyView(record, await registry.keys.publicScopes(actor, record)))
       return { body: { items: await Promise.all(shown), ...cut } }
     },
   })

@@ -66,7 +66,9 @@ function controlRoute(deps: ServerControlDeps, verb: Verb): Route {
         info.keepOpen()
         await deps.credentials.during(actor, signal, () => deps.upstreams.settled(record.id, waitMs))
       }
-      return recordReply(serverView(deps, actor, record), 202)
+      // The wait may be long enough for a share to end.
+      const present = waitMs > 0 ? await deps.registry.servers.resolve(actor, qualified(record), 'use') : record
+      return recordReply(serverView(deps, actor, present), 202)
     },
   })
 }

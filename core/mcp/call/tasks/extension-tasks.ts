@@ -15,7 +15,7 @@ import type { Forwarder, Routed } from '../forwarder.ts'
 import type { Sealer } from '../pages.ts'
 import { withStructure } from '../structured-result.ts'
 import type { Change } from '../task-run.ts'
-import { taskState } from '../task-state.ts'
+import { isForgotten, taskState } from '../task-state.ts'
 import type { TaskTable } from './task-table.ts'
 
 const PURPOSE = 'mcp-task'
@@ -75,7 +75,7 @@ export class ExtensionTasks {
       if (!state || !isPlainObject(value)) return finish(undescribed())
       const serverId = target.member.server.id
       const id = this.#seal(routed.scope, target, state.taskId)
-      this.#table.add({ userId, serverId, connection: undefined }, '', state, id)
+      routed.exchange.task = this.#table.add({ userId, serverId, connection: undefined }, '', state, id)
       return finish({ kind: 'task', text: JSON.stringify({ ...value, taskId: id }) })
     }
     return this.#forwarder
@@ -89,13 +89,19 @@ export class ExtensionTasks {
     return this.#forward(routed, task, params, reply => {
       const value = reply.kind === 'result' ? parseExact(String(reply.text)) : undefined
       const state = taskState(value)
-      if (!state || !isPlainObject(value)) return this.#unknown(routed, task, reply)
-      this.#table.noted(task.id, state)
+      const open = this.#table.asked(task.id)
+      if (!state || !isPlainObject(value)) {
+        if (isForgotten(reply)) open?.end()
+        return this.#unknown(routed, task, reply)
+      }
+      open?.noted(state)
       const { result } = value
       // The official client demands the type, which the specification's own examples leave out.
       const shown = isPlainObject(result)
         ? { result: { resultType: 'complete', ...this.#shaped(routed, task.target, result) } }
         : {}
+      if (isPlainObject(result)) open?.resulted(result.isError === true, JSON.stringify(result).length)
+      else if (value.error !== undefined) open?.resulted(true, 0)
       return { kind: 'result', resultText: JSON.stringify({ ...value, ...shown, taskId: task.id }) }
     })
   }
@@ -113,6 +119,9 @@ export class ExtensionTasks {
   async acknowledge(routed: Routed, params: JsonObject | undefined): Promise<Outcome> {
     const task = this.#named(routed, params)
     return this.#forward(routed, task, params, reply => {
+      const open = this.#table.asked(task.id)
+      // As with other calls, one that is cancelled is not in flight any more, whatever its server does.
+      if (routed.exchange.method === 'tasks/cancel' || isForgotten(reply)) open?.release()
       if (reply.kind === 'result') return { kind: 'result', resultText: '{}' }
       return this.#unknown(routed, task, reply)
     })

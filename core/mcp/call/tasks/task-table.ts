@@ -1,6 +1,7 @@
 import { LIMITS } from '../../../config/limits.ts'
 import { HubError } from '../../../contract/errors.ts'
 import type { JsonObject } from '../../../contract/json.ts'
+import type { TaskEvent } from '../../../features/gates.ts'
 import { isOver, type TaskState, taskState } from '../task-state.ts'
 
 /** The user, server and connection of a task: no other one of these can name it. */
@@ -12,14 +13,77 @@ export interface TaskPlace {
 }
 
 /** A task that a client created at a server. */
-export interface OpenTask extends TaskPlace {
+interface TaskParts extends TaskPlace {
   /** The id that the client knows. */
   readonly id: string
   readonly upstreamId: string
   /** The session that created it, which receives its status notifications. */
   readonly session: string
   readonly endsAtMs: number
-  over: boolean
+}
+
+/** The task and what is known of its end. */
+export class OpenTask implements TaskParts {
+  readonly userId: string
+  readonly serverId: string
+  readonly connection: string | undefined
+  readonly id: string
+  readonly upstreamId: string
+  readonly session: string
+  readonly endsAtMs: number
+  /** When its client last asked for it. */
+  askedAtMs: number
+  #isOver = false
+  #isReleased = false
+  #hasResult = false
+  #listener: ((event: TaskEvent) => void) | undefined
+
+  constructor(parts: TaskParts, askedAtMs: number) {
+    this.userId = parts.userId
+    this.serverId = parts.serverId
+    this.connection = parts.connection
+    this.id = parts.id
+    this.upstreamId = parts.upstreamId
+    this.session = parts.session
+    this.endsAtMs = parts.endsAtMs
+    this.askedAtMs = askedAtMs
+  }
+
+  /** True once its server has named a final status. */
+  get over(): boolean {
+    return this.#isOver
+  }
+
+  /** Calls `listener` when the task is over, also where it is already, and with its first result. */
+  follow(listener: (event: TaskEvent) => void): void {
+    this.#listener = listener
+    if (this.#isReleased) listener({ kind: 'over' })
+  }
+
+  /** Notes its status. A task that is over stays so. */
+  noted(state: TaskState): void {
+    if (isOver(state)) this.end()
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.release()
+  }
+
+  /** Counts it as over, whatever its server does. */
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#listener?.({ kind: 'over' })
+  }
+
+  /** Notes what its client got as its result; that is sent as often as the client asks, and counts once. */
+  resulted(failed: boolean, resultCharacters: number): void {
+    this.end()
+    if (this.#hasResult) return
+    this.#hasResult = true
+    this.#listener?.({ kind: 'result', failed, resultCharacters })
+  }
 }
 
 /** Tasks of clients under ids of the hub's own, so that no client can name another user's task. */
@@ -60,14 +124,9 @@ export class TaskTable {
   /** `id`: the one that the client knows; default: a new one. */
   add(place: TaskPlace, session: string, state: TaskState, id: string = crypto.randomUUID()): OpenTask {
     const lifeMs = Math.min(state.ttlMs ?? LIMITS.taskMs, LIMITS.taskMs)
-    const task: OpenTask = {
-      ...place,
-      id,
-      upstreamId: state.taskId,
-      session,
-      endsAtMs: this.#now() + lifeMs,
-      over: isOver(state),
-    }
+    const nowMs = this.#now()
+    const task = new OpenTask({ ...place, id, upstreamId: state.taskId, session, endsAtMs: nowMs + lifeMs }, nowMs)
+    task.noted(state)
     this.#byId.set(task.id, task)
     this.#byUpstream.set(upstreamKey(task, state.taskId), task)
     const all = this.#ofUser.get(place.userId) ?? new Set()
@@ -75,10 +134,11 @@ export class TaskTable {
     return task
   }
 
-  /** Marks a task as over, or not. */
-  noted(id: string, state: TaskState): void {
+  /** The task with this id, for which its client asks. */
+  asked(id: string): OpenTask | undefined {
     const task = this.#byId.get(id)
-    if (task) task.over = isOver(state)
+    if (task) task.askedAtMs = this.#now()
+    return task
   }
 
   /** True when one more task has a place. */
@@ -92,7 +152,7 @@ export class TaskTable {
   find(id: unknown, { userId, serverId, connection }: TaskPlace): OpenTask | undefined {
     const task = typeof id === 'string' ? this.#byId.get(id) : undefined
     const here = task?.userId === userId && task.serverId === serverId && task.connection === connection
-    return here && task.endsAtMs > this.#now() ? task : undefined
+    return here && task.endsAtMs > this.#now() ? this.asked(task.id) : undefined
   }
 
   /** The tasks of one place, oldest first. */
@@ -112,7 +172,7 @@ export class TaskTable {
     const state = taskState(params)
     const task = state && this.#byUpstream.get(upstreamKey({ serverId, connection }, state.taskId))
     if (!state || !task) return undefined
-    task.over ||= isOver(state)
+    task.noted(state)
     return { session: task.session, params: { ...params, taskId: task.id } }
   }
 
@@ -123,7 +183,9 @@ export class TaskTable {
 
   sweep(): void {
     const now = this.#now()
-    for (const task of this.#byId.values()) if (task.endsAtMs <= now) this.#forget(task)
+    for (const task of this.#byId.values())
+      if (task.endsAtMs <= now) this.#forget(task)
+      else if (task.askedAtMs + LIMITS.taskSilenceMs <= now) task.release()
   }
 
   #forget(task: OpenTask): void {
@@ -133,6 +195,7 @@ export class TaskTable {
     const all = this.#ofUser.get(task.userId)
     all?.delete(task)
     if (all?.size === 0) this.#ofUser.delete(task.userId)
+    task.release()
   }
 }
 

@@ -2,6 +2,7 @@ import type { AskClient, UpstreamReply } from '../../../connections/api.ts'
 import { HubError } from '../../../contract/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../contract/json.ts'
 import { parseExact } from '../../../domain/json/exact-json.ts'
+import { weightOfText } from '../../../domain/json/long-text.ts'
 import { connectionKey } from '../../../domain/session-scope.ts'
 import { takesTasks, taskCapability } from '../../../domain/tools/task-support.ts'
 import { invalid } from '../../rpc/rpc.ts'
@@ -11,7 +12,7 @@ import type { Outcome } from '../exchange.ts'
 import type { Forwarder, Routed } from '../forwarder.ts'
 import type { MethodHandler } from '../router.ts'
 import { type Change, CoreTaskRun } from '../task-run.ts'
-import { createdTask, isOver, taskState, withRelatedTask } from '../task-state.ts'
+import { createdTask, isForgotten, taskState, withRelatedTask } from '../task-state.ts'
 import { ExtensionTaskRun } from './extension-task-run.ts'
 import { declaresTasks, type ExtensionTasks } from './extension-tasks.ts'
 import type { OpenTask, TaskPlace, TaskTable } from './task-table.ts'
@@ -110,7 +111,9 @@ export class Tasks {
       return await this.#forwarder.forward(routed, call.target, call.params, reply => {
         const created = reply.kind === 'result' ? createdTask(String(reply.text)) : undefined
         if (!created || reply.kind !== 'result') return call.finish(reply)
-        const { id } = this.#table.add(place, session, created.state)
+        const made = this.#table.add(place, session, created.state)
+        const { id } = made
+        routed.exchange.task = made
         const { task, ...rest } = created.result
         const named = { ...rest, task: { ...(isJsonObject(task) ? task : {}), taskId: id } }
         return call.finish({ ...reply, text: JSON.stringify(withRelatedTask(named, id)) })
@@ -130,8 +133,10 @@ export class Tasks {
     const finish = (reply: UpstreamReply): Outcome => {
       const value = reply.kind === 'result' ? parseExact(String(reply.text)) : undefined
       const state = taskState(value)
+      if (isForgotten(reply)) task.end()
+      if (method === 'tasks/cancel') task.release()
       if (!state || !isJsonObject(value)) return this.#forwarder.outcome(routed, member, reply)
-      task.over = isOver(state)
+      task.noted(state)
       const named = withRelatedTask({ ...value, taskId: task.id }, task.id)
       return { kind: 'result', resultText: JSON.stringify(named) }
     }
@@ -146,8 +151,9 @@ export class Tasks {
     const ask: AskClient = (method, body, signal) => exchange.ask(method, withRelatedTask(body, task.id), signal)
     const change: Change = { params: { taskId: task.upstreamId }, ask }
     const finish = (reply: UpstreamReply): Outcome => {
-      if (reply.kind === 'result' || reply.kind === 'error') task.over = true
       const outcome = this.#forwarder.outcome(routed, passing.member, reply)
+      if (reply.kind === 'error') task.resulted(true, 0)
+      if (reply.kind === 'result') task.resulted(reply.isError, weightOfText(reply.text))
       if (outcome.kind !== 'result') return outcome
       const value = parseExact(String(outcome.resultText))
       if (!isJsonObject(value)) return outcome
