@@ -65,12 +65,12 @@ function hostOf(address: string): string | undefined {
   // Other schemes with a host, such as `postgres:`, are read by the rules of https.
   const url = URL.parse(SPECIAL.has(scheme) ? whole : `https${whole.slice(scheme.length)}`)
   // Some clients connect to hosts that the rules of URLs refuse, such as `xn--` before other letters, and an address with its zone.
-  const odd = ODD_HOST.exec(whole)?.[1]
-  const host = (url?.hostname ?? odd)?.replace(/\.$/, '').toLowerCase()
+  const written = WRITTEN_HOST.exec(whole)?.[1]
+  const host = (url?.hostname ?? written)?.replace(/\.$/, '').toLowerCase()
   return host === undefined || host === '' ? undefined : host
 }
 
-const ODD_HOST = /^[a-z][a-z0-9+.-]*:\/*(?:[^@]*@)?([a-z0-9.-]+|\[[0-9a-f:.]+%[\w.-]+\])(?::\d*)?$/i
+const WRITTEN_HOST = /^[a-z][a-z0-9+.-]*:\/*(?:[^@]*@)?([a-z0-9.-]+|\[[0-9a-f:.]+%[\w.-]+\])(?::\d*)?$/i
 
 const SPECIAL: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp'])
 

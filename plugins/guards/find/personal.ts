@@ -70,7 +70,11 @@ function ibans(text: string): Found[] {
     let taken = 0
     let at = start
     for (; at < end && taken < length; at += 1) if (!/[ -]/.test(text[at] ?? '')) taken += 1
-    const isWhole = taken === length && passesIban(text.slice(start, at).replace(/[ -]/g, ''))
+    const written = text.slice(start, at)
+    // Hashes and ids have other groups, and are not cut within one.
+    const isGrouped = !written.includes('-') || /^\w{4}(?:-\w{4})*(?:-\w{1,3})?$/.test(written)
+    const isCut = /[A-Za-z0-9]/.test(text[at] ?? '')
+    const isWhole = taken === length && !isCut && isGrouped && passesIban(written.replace(/[ -]/g, ''))
     return isWhole ? [{ kind, start, end: at }] : []
   })
 }

@@ -390,6 +390,7 @@ test('personal data is found by its check digits, also as numbers, whose type st
   )
   expect(text('card 4111 1111 1111 1111, not 4111 1111 1111 1112')).toBe('card [masked:card], not 4111 1111 1111 1112')
   expect(text('IBAN DE89 3704 0044 0532 0130 00.')).toBe('IBAN [masked:iban].')
+  expect(text('AD186743AFB388E2B541429763A44FD3')).toBe('AD186743AFB388E2B541429763A44FD3')
   expect(text('DE89 3704 0044 0532 0130 01')).toBe('DE89 3704 0044 0532 0130 01')
   expect(text('iban de89 3704 0044 0532 0130 00, DE89-3704-0044-0532-0130-00.')).toBe(
     'iban [masked:iban], [masked:iban].',
