@@ -1,8 +1,10 @@
-/** The time that a bundle takes does not reveal if somebody else has sent it. */
+/** A bundle that several users have stays with each of them, and the time that it takes does not reveal the others. */
+import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { MANIFEST, sendBundle } from '../../support/bundle.ts'
 import { type Client, type Hub, startHub } from '../../support/hub.ts'
 import { mainThreadMs } from '../../support/work.ts'
@@ -50,6 +52,27 @@ async function workOf(client: Client, content: Buffer): Promise<Work> {
 function median(values: readonly number[]): number {
   return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN
 }
+
+test('a bundle that one user removes stays with the others, and its file goes with the last of them', async () => {
+  const content = bundle()
+  for (const client of [ada, bob]) expect((await sendBundle(client, content)).status).toBe(201)
+  const [{ bundleId }] = (await ada.ok('GET', '/api/bundles')).items
+  const stored = () => {
+    const store = new Database(join(hub.dataDir, 'patchbay.db'), { readonly: true })
+    const counts = ['files', 'parts'].map(
+      table => store.query(`SELECT count(*) AS count FROM plugin_bundles__${table}`).get() as { count: number },
+    )
+    store.close()
+    return counts.map(({ count }) => count)
+  }
+  const [files, parts] = stored()
+  await ada.ok('DELETE', `/api/bundles/${bundleId}`)
+  expect([files, stored(), (await bob.ok('GET', `/api/bundles/${bundleId}`)).bytes]).toEqual([
+    ...[1, [1, parts], content.length],
+  ])
+  await bob.ok('DELETE', `/api/bundles/${bundleId}`)
+  expect(stored()).toEqual([0, 0])
+})
 
 test('a bundle that somebody else has is written as a whole again, with as much work', async () => {
   const [known, fresh]: [Work[], Work[]] = [[], []]

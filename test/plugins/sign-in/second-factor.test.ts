@@ -57,6 +57,21 @@ test('the password opens no session, and the code does, once', async () => {
   expect(await secondStep(hub, await ticketOf(hub, 'ada'), code)).toEqual(FAILED)
 }, 60_000)
 
+test('an app whose setting was not finished gives no codes for sign-ins', async () => {
+  const { secret } = await ada.person.ok('POST', '/api/auth/factors/totp', {})
+  expect(await secondStep(hub, await ticketOf(hub, 'ada'), await new App(secret).code())).toEqual(FAILED)
+  expect((await ada.person.ok('GET', '/api/auth/factors')).items).toHaveLength(1)
+})
+
+test('a ticket ends with the sign-ins of its user', async () => {
+  const rex = await setApp(hub, await hub.user('rex'))
+  await admin.ok('PATCH', '/api/admin/users/rex', { role: 'admin' })
+  const ticket = await ticketOf(hub, 'rex')
+  // Fewer rights end what was signed in before.
+  await admin.ok('PATCH', '/api/admin/users/rex', { role: 'user' })
+  expect(await secondStep(hub, ticket, await rex.app.code())).toEqual(ENDED)
+})
+
 test('a recovery code is for one sign-in, however it is written', async () => {
   const [code] = ada.recoveryCodes.splice(0, 1) as [string]
   expect(code).toMatch(/^([a-z2-7]{4}-){3}[a-z2-7]{4}$/)
