@@ -49,6 +49,7 @@ export { ListWindow } from './components/lists/window.ts'
 export { type Crumb, PbPage, segments, tabs } from './components/page.ts'
 export { sandboxNote } from './components/servers/sandbox-note.ts'
 export { type EmptyText, emptyState, errorState, errorText, show, skeleton } from './components/states.ts'
+export { allTags } from './components/tags.ts'
 export { PbTime } from './components/time.ts'
 export {
   formatBytes,

@@ -65,6 +65,8 @@ export interface CountQuery extends OwnOnly {
   readonly only: 'all' | 'calls' | 'errors'
   /** `user`: the caller. */
   readonly by: 'server' | 'tool' | 'code' | 'level' | 'user' | 'outcome'
+  /** Only of these servers. */
+  readonly serverIds?: readonly string[]
   /** Time range up to now, in milliseconds. */
   readonly rangeMs: number
   /** Counted for each of these steps, in milliseconds, a multiple of 10,000; absent: for the whole range. */
@@ -103,8 +105,9 @@ export type DurationKind = 'server_startup' | 'tool_execution' | 'api_requests'
 /** Query for durations. */
 export interface MeasureQuery extends OwnOnly {
   readonly kinds: readonly DurationKind[]
-  /** Only of this server. */
+  /** Only of this server, or of these. */
   readonly serverId?: string
+  readonly serverIds?: readonly string[]
   /** Only of tools of this name. */
   readonly tool?: string
   /** With steps: highest number of distinct series, the most frequent ones. */

@@ -63,6 +63,7 @@ export class CallLog {
       clientVersion: record.clientVersion,
       traceId: record.traceId,
       group: cut(record.group),
+      groupId: record.groupId || undefined,
     }
     this.#parts.write(level, fields, isOwn ? ownerId : `${ownerId},${userId}`, ownerId)
   }
@@ -79,7 +80,8 @@ export class CallLog {
     if (!this.#parts.levels.allows(level, CALLS, undefined)) return
     // The name comes from the caller: it may contain anything.
     const named = calledServer ? { server: cut(calledServer.name), serverId: calledServer.id } : undefined
-    const place = named && plugin === undefined ? named : { ...named, group: cut(group) }
+    const place =
+      named && plugin === undefined ? named : { ...named, group: cut(group), groupId: record.groupId || undefined }
     const fields = {
       component: CALLS,
       tool: cut(this.#parts.redactor.text(tool)),

@@ -47,8 +47,8 @@ export default definePlugin({
 
 /** Adds the store, and what reads it. */
 function offer(context: PluginContext<undefined>, store: LogStore): void {
-  const { routes, servers, people, registry, sealing } = context
-  const deps = { store, servers, people, registry, sealing }
+  const { routes, servers, groups, people, registry, sealing } = context
+  const deps = { store, servers, groups, people, registry, sealing }
   context.contribute('logStore', 'database', store)
   context.contribute('builtPage', 'logs', { access: 'user' })
   addSearchRoutes(routes, deps)

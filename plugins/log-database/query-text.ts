@@ -91,6 +91,10 @@ export function fieldCondition(
   if (field === 'user' && op !== 'eq' && op !== 'in') {
     throw new QueryProblem('condition_unknown', `${where}: a user is named in full, alone or in a list`)
   }
+  // Records have no tags: a tag stands for the servers and groups that have it now.
+  if (field === 'tag' && op !== 'eq' && op !== 'in') {
+    throw new QueryProblem('condition_unknown', `${where}: a tag is named in full, alone or in a list`)
+  }
   if (field === 'timestamp') return timeCondition(op, values, where, nowMs)
   return { field, op, values: values.map(value => readValue(field, value, where)) }
 }

@@ -35,8 +35,11 @@ export interface RecordIndex {
   readonly ids: readonly string[]
 }
 
+/** A longer list of ids does not narrow a search by terms: each record is compared with the list instead. */
+const MOST_TERMS = 200
+
 /** Members with ids that the hub creates, and that occur in many records. */
-const ID_MEMBERS: ReadonlySet<string> = new Set(['serverId', 'userId', 'keyId'])
+const ID_MEMBERS: ReadonlySet<string> = new Set(['serverId', 'userId', 'keyId', 'groupId'])
 
 /** A record as it is searched. */
 export type SearchedRecord = LogRecord & { readonly serverId?: string }
@@ -113,6 +116,7 @@ function fieldTerms({ field, op, values }: FieldCondition): TermExpression | und
     return field === 'timestamp' || field === 'duration' ? undefined : containing(String(values[0]))
   }
   if (op !== 'eq' && op !== 'in') return undefined
+  if (values.length > MOST_TERMS) return undefined
   const texts = values.map(String)
   switch (field) {
     case 'serverId':

@@ -19,6 +19,7 @@ const OWN_MEMBERS = [
     'component',
     'serverId',
     'group',
+    'groupId',
     'code',
     'outcome',
     'error',

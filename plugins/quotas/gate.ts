@@ -109,11 +109,17 @@ export class QuotaGate implements CallGate {
       this.#plans.get('system'),
       this.#plans.ofUser(userId),
       ...keysBehind(credential).map(id => this.#plans.get(keySubject(id))),
-      credential.kind === 'grant' ? this.#plans.get(grantSubject(userId, credential.grantId)) : undefined,
+      credential.kind === 'grant' ? this.#ofClient(userId, credential) : undefined,
       group && this.#plans.get(`group:${group.id}`),
       this.#plans.get(`server:${server.id}`),
       this.#plans.get(toolSubject(server.id, tool.name)),
     ].filter(one => one !== undefined)
+  }
+
+  #ofClient(userId: string, { grantId, label }: Extract<Credential, { kind: 'grant' }>): Metered | undefined {
+    const found = this.#plans.get(grantSubject(userId, grantId))
+    if (found) found.meter.clientName = label
+    return found
   }
 
   #refusal(of: QuotaKind, name: string, { code, limit, retryAfterSeconds }: Reached) {

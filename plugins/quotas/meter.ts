@@ -43,6 +43,8 @@ export class Meter {
   #calls: number
   #tokens: number
   atOnce = 0
+  /** For a client: its name at its last call, as its user saw it. */
+  clientName: string | undefined
   /** Something of the day's numbers is not stored yet. */
   dirty = false
   /** Quotas of the day for which their owner was notified that they are nearly used up. */

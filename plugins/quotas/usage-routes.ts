@@ -13,7 +13,11 @@ const item = z.object({
   day: z.string().meta({ description: 'In UTC' }),
   key: z.string().optional().meta({ description: 'Id of the access key; `grant:…` of a client; empty for a session' }),
   user: z.string().optional(),
-  server: z.string().optional().meta({ description: 'Owner and name, or its id where you may not see it' }),
+  server: z
+    .string()
+    .optional()
+    .meta({ description: 'Owner and name; words for one that you do not see any more, as `unseen` says' }),
+  unseen: z.literal(true).optional().meta({ description: 'The server was deleted, or you may not see it any more' }),
   tool: z.string().optional(),
   calls: z.number(),
   failures: z.number(),
@@ -157,7 +161,7 @@ class Names {
       day,
       ...(key === undefined ? {} : { key }),
       ...(user === undefined ? {} : { user: await this.#once(`u ${user}`, () => this.#user(user)) }),
-      ...(server === undefined ? {} : { server: await this.#once(`s ${server}`, () => this.#server(server)) }),
+      ...(server === undefined ? {} : await this.#serverOf(server)),
       ...(tool === undefined ? {} : { tool }),
       ...{ calls, failures, resultTokens },
     }
@@ -167,9 +171,17 @@ class Names {
     return (await this.#context.people.byId(id))?.name ?? id
   }
 
+  /** The part of its id keeps two servers that the reader does not see apart. */
+  async #serverOf(id: string): Promise<{ readonly server: string; readonly unseen?: true }> {
+    const name = await this.#once(`s ${id}`, () => this.#server(id))
+    if (name !== '' || id === '') return { server: name }
+    return { server: `a server that you no longer see (${id.slice(0, 8)})`, unseen: true }
+  }
+
+  /** Empty for one that is gone, or that the reader may not see. */
   async #server(id: string): Promise<string> {
     const found = id === '' ? undefined : await this.#context.registry.server(this.#actor, id)
-    return found ? `${found.ownerName}~${found.name}` : id
+    return found ? `${found.ownerName}~${found.name}` : ''
   }
 
   #once(key: string, find: () => Promise<string>): Promise<string> {

@@ -43,7 +43,7 @@ export class UsedMetric implements AlertMetric {
     const parts = OF_DAY.filter(part => plan.quota[part])
     // Names are read only for quotas with some use, including those that were reset since.
     if (parts.some(part => used[part] > 0)) this.#used.add(meter)
-    const about = this.#used.has(meter) ? await this.#about(plan, nowMs) : undefined
+    const about = this.#used.has(meter) ? await this.#about(metered, nowMs) : undefined
     if (!about) return []
     const resets = `${dayOf(nowMs + DAY_MS)} 00:00 UTC`
     return parts.map(part => {
@@ -57,16 +57,19 @@ export class UsedMetric implements AlertMetric {
     })
   }
 
-  #about(plan: Plan, nowMs: number): Promise<About | undefined> {
+  #about({ plan, meter }: Metered, nowMs: number): Promise<About | undefined> {
     const known = this.#known.get(plan.subject)
     if (known) return known.about
-    const about = this.#find(plan)
+    const about = this.#find(plan, meter.clientName)
     this.#known.set(plan.subject, { about, untilMs: nowMs + KEEP_MS })
     return about
   }
 
   /** Names and users of a quota. Undefined for a thing that is gone. */
-  async #find({ kind, subject, userId, serverId, groupId }: Plan): Promise<About | undefined> {
+  async #find(
+    { kind, subject, userId, serverId, groupId }: Plan,
+    clientName: string | undefined,
+  ): Promise<About | undefined> {
     const { registry, people } = this.#context
     if (kind === 'system') return { label: 'the hub', userIds: [], labels: {} }
     if (serverId) {
@@ -90,7 +93,11 @@ export class UsedMetric implements AlertMetric {
     if (!user) return undefined
     const { id, name: owner } = user
     const thing = subject.slice(subject.lastIndexOf(':') + 1)
-    const what = { user: '', key: `access key ${await this.#labelOf(id, thing)} of `, grant: `client ${thing} of ` }
+    const what = {
+      user: '',
+      key: `access key ${await this.#labelOf(id, thing)} of `,
+      grant: `client ${clientName === undefined ? thing : JSON.stringify(clientName)} of `,
+    }
     return { label: `${what[kind as keyof typeof what]}user ${owner}`, userIds: [id], labels: { owner } }
   }
 

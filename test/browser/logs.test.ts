@@ -144,6 +144,35 @@ test('a record leads to its request and its neighbours; what was found is export
   await tab.close()
 }, 120_000)
 
+test('a tag is chosen among those of servers and groups; the records, the live tail and the link are those of the tag', async () => {
+  await admin.ok('PATCH', '/api/servers/noisy', { tags: ['loud'] })
+  await admin.ok('PATCH', '/api/servers/echo', { tags: ['calm'] })
+  const tab = await openTab(browser, hub, admin)
+  const { page } = tab
+  await tab.open('/logs')
+  await page.click('button:has-text("Filters")')
+  await until(async () => (await page.locator('#log-tags option').count()) === 2, { what: 'the proposed tags' })
+  await page.fill('#log-tag', 'Loud')
+  await page.press('#log-tag', 'Enter')
+  await page.waitForFunction(() => location.search.includes('tag=Loud'))
+  await page.click('text=Show records')
+  await until(async () => (await messages(page)).includes('before 29'), { what: 'the lines of the server' })
+  await page.waitForSelector('.chip.on:has-text("Loud")')
+  await page.click('text=Live tail')
+  await page.waitForFunction(() => location.search.includes('tail=1'))
+  await admin.ok('POST', '/api/servers/admin~echo/tools/echo/call', { arguments: { text: 'x' } })
+  await noise('tagged', 3, 200)
+  await until(async () => (await messages(page)).includes('tagged 2'), { what: 'the live lines' })
+  const servers = await page.evaluate(() => {
+    const list = document.querySelector('pb-log-rows') as unknown as {
+      rows: readonly { record: { server?: string } }[]
+    }
+    return [...new Set(list.rows.map(({ record }) => record.server))]
+  })
+  expect(servers).toEqual(['noisy'])
+  await tab.close()
+}, 120_000)
+
 test('an open console loses the page with its plugin, and every link to it, and has it again', async () => {
   const tab = await openTab(browser, hub, admin)
   const { page } = tab

@@ -5,7 +5,7 @@ import { wordIn } from '../spelling/words.ts'
 export const LOG_FIELDS = [
   ...['timestamp', 'level', 'message', 'server', 'tool', 'status', 'userId', 'requestId', 'duration'],
   ...['component', 'group', 'code', 'traceId', 'keyId', 'user', 'serverId', 'outcome', 'error', 'keyLabel'],
-  ...['clientName', 'clientVersion'],
+  ...['clientName', 'clientVersion', 'groupId', 'tag'],
 ] as const
 
 /** Severity by level name. */

@@ -24,8 +24,11 @@ declare module '../../contract/plugin.ts' {
  * `ref`: a name, or `owner~name`. Changes have audit records that name the plugin. Rejects with the errors of the routes.
  */
 export interface PluginRecords<Found, Listed = Found> {
-  /** The records that the actor owns; with `visible` also those that are shared with it, and public ones. */
-  list(actor: Actor, scope?: 'mine' | 'visible'): Promise<readonly Listed[]>
+  /**
+   * The records that the actor owns; with `visible` also those that are shared with it, and public ones; with `all` those of
+   * everybody: `admin_only` unless the actor is an administrator.
+   */
+  list(actor: Actor, scope?: 'mine' | 'visible' | 'all'): Promise<readonly Listed[]>
   /** `edit`, `owner`: `not_owner` unless the actor may change it, or is its owner or an administrator. Default `see`. */
   find(actor: Actor, ref: string, right?: 'see' | 'edit' | 'owner'): Promise<Found>
   create(actor: Actor, body: JsonObject): Promise<Found>

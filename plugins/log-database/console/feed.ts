@@ -2,6 +2,8 @@ import type { ReactiveController, ReactiveControllerHost } from 'lit'
 import { type ApiError, asApiError, type LiveEvent, live, session } from 'patchbay/console'
 import { type Found, type LogQuery, type LogRecord, searchLogs } from './api.ts'
 import { SeenRecords } from './seen.ts'
+import type { TaggedIds } from './tagged.ts'
+import { isTagged, taggedIds } from './tags.ts'
 import { type LogView, partsOf, queryOf, shows } from './view.ts'
 
 /** Most records that a live list has; older ones leave it. */
@@ -51,6 +53,7 @@ export class LogFeed implements ReactiveController {
   #nextId = 0
   #seen = new SeenRecords()
   #userIds = new Set<string>()
+  #tagged: TaggedIds = new Map()
   #incoming: LogRecord[] = []
   #held: readonly LogRow[] = []
   #frame = 0
@@ -99,8 +102,32 @@ export class LogFeed implements ReactiveController {
     this.paused = undefined
     this.#seen = new SeenRecords()
     this.#query = queryOf(partsOf(view))
+    if (view.tail && !(await this.#readTags(view))) return
     if (view.tail) this.#follow()
     await this.#read(undefined)
+  }
+
+  /** Reads which servers and groups have the tags of the view. False when that failed, or the view is another one by now. */
+  async #readTags(view: LogView): Promise<boolean> {
+    this.#tagged = new Map()
+    if (!isTagged(view)) return true
+    this.#abort?.abort()
+    const abort = new AbortController()
+    this.#abort = abort
+    this.loading = true
+    this.rows = []
+    try {
+      const tagged = await taggedIds(view, abort.signal)
+      if (abort.signal.aborted) return false
+      this.#tagged = tagged
+      return true
+    } catch (error) {
+      if (abort.signal.aborted) return false
+      this.error = asApiError(error)
+      this.loading = false
+      this.#host.requestUpdate()
+      return false
+    }
   }
 
   /** Reads the next page of results. */
@@ -205,7 +232,7 @@ export class LogFeed implements ReactiveController {
     const view = this.#view()
     const { user } = session
     if (view.mine && owner !== user?.name && record.userId !== user?.id) return
-    if (!shows(view, record, this.#userIds) || !this.#seen.addLive(record)) return
+    if (!shows(view, record, this.#userIds, this.#tagged) || !this.#seen.addLive(record)) return
     this.#incoming.push(record)
     this.#times.push(performance.now())
     // A tab in the background gets no frames, but still receives records.

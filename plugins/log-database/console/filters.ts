@@ -1,11 +1,29 @@
 import { html, nothing } from 'lit'
-import { api, drawer, hide, icon, type Page, PbElement, Resource, refOf, type ServerRecord, t } from 'patchbay/console'
+import {
+  allTags,
+  api,
+  drawer,
+  hide,
+  icon,
+  type Page,
+  PbElement,
+  Resource,
+  refOf,
+  type ServerRecord,
+  t,
+} from 'patchbay/console'
 import { LEVELS, type Level } from './levels.ts'
+import { seenThings } from './tags.ts'
 import { COLUMNS, type ColumnName, columnsText, FILTERS, type Filter, type LogView, OUTCOMES } from './view.ts'
 import { columnLabel, levelMark, outcomeLabel } from './words.ts'
 
 /** Servers that are proposed at a time; typing narrows them. */
 const MOST_PROPOSALS = 50
+
+/** No value for each of the filters. */
+const NO_FILTERS = Object.fromEntries(FILTERS.map(name => [name, undefined]))
+/** The fields with proposals, and their lists. */
+const LISTS: Readonly<Partial<Record<Filter, string>>> = { server: 'log-servers', tag: 'log-tags' }
 
 /** Changes of the address. */
 export type ViewChanges = Readonly<Record<string, string | undefined>>
@@ -19,6 +37,7 @@ export function levelsText(levels: readonly Level[]): string | undefined {
 export function filterLabel(name: Filter): string {
   const labels: Readonly<Record<Filter, string>> = {
     server: t('Server'),
+    tag: t('Tag of servers or groups'),
     tool: t('Tool'),
     outcome: t('Outcome'),
     user: t('User'),
@@ -46,12 +65,18 @@ export class PbLogFilters extends PbElement {
       api.get('/api/servers', { query: { scope: 'visible', limit: MOST_PROPOSALS, q: this.server }, signal }),
   })
 
+  readonly #tags = new Resource<readonly string[]>(this, {
+    key: () => (this.open ? true : undefined),
+    keep: true,
+    read: async signal => allTags(await seenThings(undefined, signal)),
+  })
+
   override render(): unknown {
     return drawer({
       open: this.open,
       title: t('Filters and columns'),
       body: this.open ? this.#body() : nothing,
-      foot: html`<button type="button" class="btn" @click=${() => this.#change({ server: undefined, tool: undefined, outcome: undefined, user: undefined, requestId: undefined, levels: undefined, level: undefined })}>${t('Clear filters')}</button>
+      foot: html`<button type="button" class="btn" @click=${() => this.#change({ ...NO_FILTERS, levels: undefined, level: undefined })}>${t('Clear filters')}</button>
         <button type="button" class="btn pri push" @click=${hide}>${t('Show records')}</button>`,
       onClose: () => this.dispatchEvent(new CustomEvent('pb-close')),
     })
@@ -66,6 +91,7 @@ export class PbLogFilters extends PbElement {
       )}</div></fieldset>
       ${FILTERS.map(name => (name === 'outcome' ? this.#outcome() : this.#filter(name)))}
       <datalist id="log-servers">${this.#servers.data?.items.map(server => html`<option value=${refOf(server)}></option>`)}</datalist>
+      <datalist id="log-tags">${this.#tags.data?.map(tag => html`<option value=${tag}></option>`)}</datalist>
       <fieldset class="field"><legend class="lbl">${t('Columns')}</legend><div class="row wrap chk3">${COLUMNS.map(
         name =>
           html`<label class="chk"><input type="checkbox" .checked=${columns.includes(name)} @change=${() => this.#column(name)}><span>${columnLabel(name)}</span></label>`,
@@ -87,9 +113,7 @@ export class PbLogFilters extends PbElement {
   #filter(name: Filter): unknown {
     const id = `log-${name}`
     return html`<div class="field"><label for=${id}>${filterLabel(name)}</label><div class="row"><input id=${id} class="in code" autocomplete="off" spellcheck="false" maxlength="256"
-      list=${name === 'server' ? 'log-servers' : nothing} .value=${this.view.filters[name] ?? ''} @input=${(
-        event: Event,
-      ) => {
+      list=${LISTS[name] ?? nothing} .value=${this.view.filters[name] ?? ''} @input=${(event: Event) => {
         if (name === 'server') this.server = (event.target as HTMLInputElement).value.trim()
       }} @change=${(event: Event) =>
         this.#change({ [name]: (event.target as HTMLInputElement).value.trim() || undefined })}>${

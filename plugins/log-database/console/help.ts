@@ -25,6 +25,7 @@ export class PbLogHelp extends PbElement {
       ['timeout', t('the word is in the message or in another text')],
       ['"connection refused"', t('a phrase, as written')],
       ['server:github', t('a field has this value')],
+      ['tag:production', t('the server, or the group of the call, has this tag now')],
       ['level:(ERROR or WARN)', t('one of several values')],
       ['duration:>=500', t('at least; also >, <= and <. Durations are milliseconds, or such as 2s')],
       ['-tool:ping', t('a minus in front excludes')],

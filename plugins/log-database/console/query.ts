@@ -1,10 +1,11 @@
 import type { LogQuery, LogRecord } from './api.ts'
 import { LEVELS } from './levels.ts'
+import { hasTagOf, type TaggedIds } from './tagged.ts'
 
 /** Fields of a query, in the hub's spelling. */
 export const QUERY_FIELDS = [
   ...(['level', 'server', 'tool', 'user', 'status', 'code', 'message', 'requestId', 'duration', 'component'] as const),
-  ...(['group', 'timestamp', 'userId', 'keyId', 'serverId', 'traceId'] as const),
+  ...(['group', 'timestamp', 'userId', 'keyId', 'serverId', 'groupId', 'traceId', 'tag'] as const),
   ...(['outcome', 'error', 'clientName', 'clientVersion', 'keyLabel'] as const),
 ]
 
@@ -204,11 +205,11 @@ function milliseconds(text: string): number {
 }
 
 /** True when a live record matches a term, by the same rules as in the hub. */
-export function meetsTerm(record: LogRecord, term: QueryTerm): boolean {
-  return holds(record, term) !== term.excluded
+export function meetsTerm(record: LogRecord, term: QueryTerm, tagged: TaggedIds): boolean {
+  return holds(record, term, tagged) !== term.excluded
 }
 
-function holds(record: LogRecord, { field, op, values }: QueryTerm): boolean {
+function holds(record: LogRecord, { field, op, values }: QueryTerm, tagged: TaggedIds): boolean {
   const [first = ''] = values
   if (field === undefined) return Object.entries(record).some(([name, value]) => isText(name, value, first))
   if (field === 'level') return compare(op, -LEVELS.indexOf(record.level), values.map(rank))
@@ -216,6 +217,7 @@ function holds(record: LogRecord, { field, op, values }: QueryTerm): boolean {
   if (field === 'duration') {
     return typeof record.duration === 'number' && compare(op, record.duration, values.map(milliseconds))
   }
+  if (field === 'tag') return values.some(tag => hasTagOf(record, tag, tagged))
   const value = record[field]
   if (field === 'server' && op === 'eq') return values.some(name => isServer(record, name))
   if (typeof value !== 'string') return false

@@ -1,6 +1,7 @@
 import type { LogQuery, LogRecord } from './api.ts'
 import { LEVELS, type Level } from './levels.ts'
 import { conditionOf, meetsTerm, type ParsedQuery, parseQuery, type QueryTerm } from './query.ts'
+import type { TaggedIds } from './tagged.ts'
 
 /** Ranges of the page, with the steps of their histogram. */
 export const RANGES = {
@@ -14,7 +15,7 @@ export const RANGES = {
 export type Range = keyof typeof RANGES
 
 /** Filters with a field of their own. */
-export const FILTERS = ['server', 'tool', 'outcome', 'user', 'requestId'] as const
+export const FILTERS = ['server', 'tag', 'tool', 'outcome', 'user', 'requestId'] as const
 /** One of {@link FILTERS}. */
 export type Filter = (typeof FILTERS)[number]
 
@@ -124,13 +125,13 @@ export function queryOf(parts: readonly Part[]): LogQuery {
   return { and: parts.map(({ condition }) => condition) }
 }
 
-/** True when a live record belongs into the view. `userIds`: ids of the user of the filter. */
-export function shows(view: LogView, record: LogRecord, userIds: ReadonlySet<string>): boolean {
+/** True when a live record belongs into the view. `userIds`: ids of the user of the filter; `tagged`: of the things of its tags. */
+export function shows(view: LogView, record: LogRecord, userIds: ReadonlySet<string>, tagged: TaggedIds): boolean {
   if (!view.levels.includes(record.level)) return false
   const { user, ...others } = view.filters
   if (user !== undefined && !(record.userId !== undefined && userIds.has(record.userId))) return false
   const terms = Object.entries(others).map(
     ([field, value]): QueryTerm => ({ field, op: 'eq', values: [value], excluded: false, start: 0, end: 0 }),
   )
-  return [...terms, ...view.parsed.terms].every(term => meetsTerm(record, term))
+  return [...terms, ...view.parsed.terms].every(term => meetsTerm(record, term, tagged))
 }

@@ -51,6 +51,7 @@ export function partLabel({ kind, text }: Part): string {
   if (kind === 'levels') return t('Levels {list}', { list: text })
   if (kind === 'time') return t('the chosen time')
   if (kind === 'server') return t('Server {name}', { name: text })
+  if (kind === 'tag') return t('Tag {name}', { name: text })
   if (kind === 'tool') return t('Tool {name}', { name: text })
   if (kind === 'user') return t('User {name}', { name: text })
   if (kind === 'outcome') return t('Outcome {name}', { name: outcomeLabel(text) })

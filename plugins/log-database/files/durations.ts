@@ -190,7 +190,10 @@ function storedKinds(kinds: DurationQuery['kinds'], readsAll: boolean): readonly
 }
 
 /** The series that the reader may see, by id. Series without an owner, such as anonymous requests, are for readers of all. */
-function seriesOf(db: Database, { readers, kinds, serverId, tool }: DurationQuery): ReadonlyMap<number, Series> {
+function seriesOf(
+  db: Database,
+  { readers, kinds, serverId, serverIds, tool }: DurationQuery,
+): ReadonlyMap<number, Series> {
   const stored = storedKinds(kinds, readers === 'all')
   const conditions = [`kind in (${marks(stored)})`]
   const values: string[] = [...stored]
@@ -201,6 +204,11 @@ function seriesOf(db: Database, { readers, kinds, serverId, tool }: DurationQuer
   if (serverId !== undefined) {
     conditions.push('server_id = ?')
     values.push(serverId)
+  }
+  if (serverIds !== undefined) {
+    // One value, since a statement has a limited number of them.
+    conditions.push('server_id in (select value from json_each(?))')
+    values.push(JSON.stringify(serverIds))
   }
   if (tool !== undefined) {
     conditions.push('tool = ?')

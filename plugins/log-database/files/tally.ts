@@ -66,18 +66,21 @@ export class TallyStore {
   }
 
   /** The counts until `nowMs`, the largest first and equal ones by name, or by time if the query has a step. */
-  counts({ readers, only, by, rangeMs, stepMs, limit }: TallyQuery, nowMs: number): Counted {
+  counts({ readers, only, by, serverIds, rangeMs, stepMs, limit }: TallyQuery, nowMs: number): Counted {
     const { table, from } = reachOf(LEVELS, { rangeMs, stepMs }, nowMs)
     const [columns, key, names] = GROUPED[by]
     const own = readers === 'all' ? '' : `and (owner in (${marks(readers)}) or caller in (${marks(readers)}))`
     const kinds = { errors: `and kind & ${FAILED}`, calls: `and kind & ${CALL}`, all: '' }[only]
+    // One value, since a statement has a limited number of them.
+    const of = serverIds === undefined ? '' : 'and server_id in (select value from json_each(?))'
     const [slot, bySlot, order] = stepMs ? [', at / ? * ? slot', ', slot', 'slot'] : ['', '', `count desc, ${names}`]
     const statement = this.#file.db?.prepare(`select ${columns}, sum(n) count,
       sum(case when kind & ${FAILED} then n else 0 end) failed ${slot} from ${table}
-      where at >= ? ${own} ${kinds} group by ${key} ${bySlot} order by ${order} limit ?`)
+      where at >= ? ${own} ${kinds} ${of} group by ${key} ${bySlot} order by ${order} limit ?`)
     const steps = stepMs ? [stepMs, stepMs] : []
     const ids = readers === 'all' ? [] : [...readers, ...readers]
-    const counts = (statement?.all([...steps, from, ...ids, limit]) ?? []) as Row[]
+    const servers = serverIds === undefined ? [] : [JSON.stringify(serverIds)]
+    const counts = (statement?.all([...steps, from, ...ids, ...servers, limit]) ?? []) as Row[]
     return { from, to: nowMs, counts: counts.map(named) }
   }
 

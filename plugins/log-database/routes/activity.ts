@@ -82,6 +82,7 @@ export function addActivityRoute(routes: PluginRoutes, deps: ActivityDeps): void
       to: name.meta({ description: 'A time, or a date, which is included' }),
       user: name.meta({ description: 'A user’s name' }),
       server: name.meta({ description: '`name` or `owner~name`' }),
+      tag: name.meta({ description: 'Of servers and groups, letter case ignored' }),
       tool: name,
       group: name,
       key: name.meta({ description: 'The id of an access key' }),

@@ -13,9 +13,10 @@ import {
   timestamp,
 } from 'patchbay/plugin-kit'
 import { z } from 'zod'
+import { ofTagged, serverTag, type TaggedThings } from './tags.ts'
 
 /** Dependencies of the routes. */
-export interface AggregationDeps {
+export interface AggregationDeps extends TaggedThings {
   readonly store: Pick<LogStore, 'for'>
   readonly registry: Pick<RegistryView, 'server'>
 }
@@ -102,6 +103,7 @@ export function addAggregationRoutes(routes: PluginRoutes, deps: AggregationDeps
     query: z.strictObject({
       range: rangeField('24h'),
       by: z.enum(['server', 'tool', 'code', 'outcome']).default('server'),
+      tag: serverTag,
       scope: scopeField,
     }),
     answers: { 200: { description: 'The largest first', schema: errors, example: errorsExample } },
@@ -118,7 +120,7 @@ export function addAggregationRoutes(routes: PluginRoutes, deps: AggregationDeps
     access: 'user',
     summary: 'Number of calls of each server, of those that reached none, and by outcome',
     tag,
-    query: z.strictObject({ range: rangeField('24h'), scope: scopeField }),
+    query: z.strictObject({ range: rangeField('24h'), tag: serverTag, scope: scopeField }),
     answers: { 200: { description: 'The largest first', schema: requests, example: requestsExample } },
     async handle({ actor, query }) {
       const found = await counted(deps, actor, { ...query, only: 'calls', by: 'server' })
@@ -141,6 +143,7 @@ export function addAggregationRoutes(routes: PluginRoutes, deps: AggregationDeps
       by: z.enum(['level', 'server', 'outcome']).default('level').meta({
         description: '`outcome`: of calls of tools alone',
       }),
+      tag: serverTag,
       scope: scopeField,
     }),
     answers: { 200: { description: 'A point for each interval', schema: timeline, example: timelineExample } },
@@ -164,6 +167,7 @@ export function addAggregationRoutes(routes: PluginRoutes, deps: AggregationDeps
 type Asked = Pick<CountQuery, 'only' | 'by' | 'stepMs'> & {
   readonly range: string
   readonly scope?: 'mine' | 'all' | undefined
+  readonly tag?: string | undefined
   readonly limit?: number
 }
 
@@ -171,11 +175,13 @@ type Asked = Pick<CountQuery, 'only' | 'by' | 'stepMs'> & {
 async function counted(
   deps: AggregationDeps,
   actor: UserActor,
-  { range, scope, limit = MOST_ROWS, ...query }: Asked,
+  { range, scope, tag: wanted, limit = MOST_ROWS, only, by, stepMs }: Asked,
 ): Promise<Counted> {
   const rangeMs = readRange(range)
   const mine = asksForOwn(actor, scope)
-  return deps.store.for(actor).count({ ...query, rangeMs, limit, ...(mine ? { mine } : {}) })
+  const of = await ofTagged(wanted, actor, deps)
+  const query = { only, by, ...(stepMs === undefined ? {} : { stepMs }), ...of, ...(mine ? { mine } : {}) }
+  return deps.store.for(actor).count({ ...query, rangeMs, limit })
 }
 
 /** Returns the fields that identify a row. A record of the hub itself has no server. */

@@ -2,10 +2,11 @@ import { isJsonObject, type JsonObject, type JsonValue, type UserActor } from 'p
 import type { LogCondition, LogOperator, PluginPeople, PluginServers } from 'patchbay/features'
 import { pointerToken, wrong } from 'patchbay/plugin-kit'
 import { fieldCondition, QueryProblem } from '../query-text.ts'
+import { type TaggedThings, Tags } from './tags.ts'
 
-/** The servers and users whose names a query may have. */
-export interface NamedRecords {
-  readonly servers: Pick<PluginServers, 'find'>
+/** The servers and users whose names a query may have, and the things whose tags it may have. */
+export interface NamedRecords extends TaggedThings {
+  readonly servers: Pick<PluginServers, 'find' | 'list'>
   readonly people: Pick<PluginPeople, 'byName'>
 }
 
@@ -13,8 +14,9 @@ const DEEPEST = 8
 const MOST_CONDITIONS = 100
 const MOST_VALUES = 100
 const LONGEST_TEXT = 256
-/** Names of servers and users in one query. */
+/** Names of servers and users, and tags, in one query. */
 const MOST_NAMES = 100
+const NAMED: ReadonlySet<string> = new Set(['server', 'user', 'tag'])
 const OPERATORS = new Set<string>(['eq', 'in', 'gte', 'gt', 'lte', 'lt', 'contains', 'prefix'])
 
 /** Reads the conditions of a body: `{and}`, `{or}`, `{not}`, `{text}`, `{field: value}`,
@@ -80,8 +82,8 @@ export function asField<T>(pointer: string, read: () => T): T {
 }
 
 /**
- * Replaces names of servers and users with their ids, as the actor sees them. A name that does not exist, or that the actor may
- * not see, matches no record. Throws `query_too_complex` at `pointer` for more than 100 names, since each is read from the
+ * Replaces names of servers and users, and tags of servers and groups, with ids, as the actor sees them. A name or tag that does not
+ * exist, or that the actor may not see, matches no record. Throws `query_too_complex` at `pointer` for more than 100 names, since each is read from the
  * store.
  */
 export async function withIds(
@@ -91,23 +93,34 @@ export async function withIds(
   pointer: string,
 ): Promise<LogCondition> {
   if (countNames(value) > MOST_NAMES) throw wrong(pointer, 'query_too_complex', `there may be ${MOST_NAMES} names`)
-  return replaceNames(value, actor, records)
+  return replaceNames(value, actor, records, new Tags(actor, records))
 }
 
-/** The names of servers and users in a condition. */
+/** The names of servers and users, and the tags, in a condition. */
 function countNames(value: LogCondition): number {
   if ('not' in value) return countNames(value.not)
   const parts = 'and' in value ? value.and : 'or' in value ? value.or : []
   if (parts.length > 0) return parts.reduce((sum, part) => sum + countNames(part), 0)
-  return 'field' in value && (value.field === 'server' || value.field === 'user') ? value.values.length : 0
+  return 'field' in value && NAMED.has(value.field) ? value.values.length : 0
 }
 
-async function replaceNames(value: LogCondition, actor: UserActor, records: NamedRecords): Promise<LogCondition> {
-  const all = (parts: readonly LogCondition[]) => Promise.all(parts.map(part => replaceNames(part, actor, records)))
+async function replaceNames(
+  value: LogCondition,
+  actor: UserActor,
+  records: NamedRecords,
+  tags: Tags,
+): Promise<LogCondition> {
+  const replaced = (part: LogCondition) => replaceNames(part, actor, records, tags)
+  const all = (parts: readonly LogCondition[]) => Promise.all(parts.map(replaced))
   if ('and' in value) return { and: await all(value.and) }
   if ('or' in value) return { or: await all(value.or) }
-  if ('not' in value) return { not: await replaceNames(value.not, actor, records) }
+  if ('not' in value) return { not: await replaced(value.not) }
   if ('text' in value || (value.op !== 'eq' && value.op !== 'in')) return value
+  if (value.field === 'tag') {
+    const { serverIds, groupIds } = await tags.ids(value.values.map(String))
+    const isOf = (field: string, values: readonly string[]): LogCondition => ({ field, op: 'in', values })
+    return { or: [isOf('serverId', serverIds), isOf('groupId', groupIds)] }
+  }
   if (value.field !== 'server' && value.field !== 'user') return value
   const find = async (name: string): Promise<string | undefined> => {
     try {

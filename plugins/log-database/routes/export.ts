@@ -3,6 +3,7 @@ import type { LogStore } from 'patchbay/features'
 import { DURATION_KINDS } from 'patchbay/log-kit'
 import { asksForOwn, durationField, rangeField, readRange, readStep, scopeField } from 'patchbay/plugin-kit'
 import { z } from 'zod'
+import { ofTagged, serverTag, type TaggedThings } from './tags.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_ROWS = 100_000
@@ -23,7 +24,10 @@ const example =
   '2026-11-22T09:29:00.000Z,tool_execution,time,01JD7C2M8K,now,12,0,8.2,7.9,9.1,8.1,9.1,9.1\n'
 
 /** Adds the route of the stored metrics as a file. */
-export function addExportRoute(routes: PluginRoutes, { store }: { readonly store: Pick<LogStore, 'for'> }): void {
+export function addExportRoute(
+  routes: PluginRoutes,
+  { store, ...things }: { readonly store: Pick<LogStore, 'for'> } & TaggedThings,
+): void {
   routes.add({
     whole: true,
     method: 'GET',
@@ -35,6 +39,7 @@ export function addExportRoute(routes: PluginRoutes, { store }: { readonly store
       format: z.enum(['json', 'csv', 'prometheus']).default('json'),
       range: rangeField('24h'),
       step: durationField.optional().meta({ description: 'A multiple of 10s; by default 1m, 1h or 1d' }),
+      tag: serverTag,
       scope: scopeField,
     }),
     answers: {
@@ -47,7 +52,7 @@ export function addExportRoute(routes: PluginRoutes, { store }: { readonly store
         example,
       },
     },
-    async handle({ actor, query: { format, range, step, scope } }) {
+    async handle({ actor, query: { format, range, step, tag, scope } }) {
       const rangeMs = readRange(range)
       const stepMs =
         step === undefined
@@ -55,7 +60,8 @@ export function addExportRoute(routes: PluginRoutes, { store }: { readonly store
           : readStep('step', step, rangeMs)
       const question = { kinds: DURATION_KINDS, by: 'tool', rangeMs, stepMs, limit: MOST_ROWS } as const
       const mine = asksForOwn(actor, scope) ? { mine: true } : {}
-      const text = await store.for(actor).export({ ...question, ...mine }, format)
+      const of = await ofTagged(tag, actor, things)
+      const text = await store.for(actor).export({ ...question, ...of, ...mine }, format)
       const name = `metrics.${format === 'prometheus' ? 'txt' : format}`
       return { text, type: types[format], headers: { 'content-disposition': `attachment; filename="${name}"` } }
     },

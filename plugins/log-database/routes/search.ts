@@ -109,6 +109,9 @@ const query = z.strictObject({
   from: name.meta({ description: 'A time or date, or by now: `now-1h`' }),
   to: name.meta({ description: 'A time, or a date, which is included' }),
   server: name.meta({ description: '`name` or `owner~name`' }),
+  tag: name.meta({
+    description: 'Of servers, and of groups whose calls are meant; as they have it now, letter case ignored',
+  }),
   tool: name,
   user: name.meta({ description: 'A user’s name' }),
   requestId: name,
@@ -192,7 +195,7 @@ function conditionOf(asked: z.infer<typeof query>): LogCondition {
     and.push(fieldCondition('level', levels.length > 1 ? 'in' : 'gte', levels, 'level'))
   }
   and.push(...timesBetween(asked.from, asked.to))
-  for (const field of ['server', 'tool', 'user', 'requestId'] as const) {
+  for (const field of ['server', 'tag', 'tool', 'user', 'requestId'] as const) {
     const value = asked[field]
     if (value !== undefined) and.push({ field, op: 'eq', values: [value] })
   }

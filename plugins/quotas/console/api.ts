@@ -27,6 +27,8 @@ export interface UsageSum {
   readonly key?: string
   readonly user?: string
   readonly server?: string
+  /** The server is gone, or the user may not see it any more. */
+  readonly unseen?: true
   readonly tool?: string
   readonly calls: number
   readonly failures: number

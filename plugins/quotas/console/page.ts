@@ -143,9 +143,11 @@ function sumTable(items: readonly UsageSum[], by: UsageBy): unknown {
   )}</tbody></table></div></section>`
 }
 
-function whatOf({ key = '', server = '', tool = '' }: UsageSum, by: UsageBy): string {
+function whatOf({ key = '', server = '', tool = '', unseen }: UsageSum, by: UsageBy): string {
   if (by === 'key') return key === '' ? t('console and REST') : key
-  const name = server.replace('~', ' / ')
+  // The part of the id in brackets, which keeps two of them apart.
+  const [mark = ''] = /\(\w+\)$/.exec(server) ?? []
+  const name = unseen ? t('a server that you no longer see {mark}', { mark }) : server.replace('~', ' / ')
   if (name === '') return t('others')
   return by === 'tool' ? `${name} · ${tool}` : name
 }

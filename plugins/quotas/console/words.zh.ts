@@ -8,6 +8,7 @@ export const usage: Readonly<Record<string, string>> = {
   'Of all users': '所有用户',
   Sums: '汇总',
   'No quotas': '没有配额',
+  'a server that you no longer see {mark}': '您已无法看到的服务器 {mark}',
   'Nothing limits your calls but the limits of the hub. Owners set quotas for servers and groups, administrators for users.':
     '除 Hub 的限制外，您的调用不受其他限制。所有者为服务器和分组设置配额，管理员为用户设置配额。',
   Quotas: '配额',

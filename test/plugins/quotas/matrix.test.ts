@@ -195,3 +195,12 @@ test('a call that a person has allowed is refused in the stream that has begun',
   await admin.ok('PUT', '/api/servers/slow/approvals', { rules: [] })
   await admin.ok('PUT', '/api/servers/slow/quota', { quota: null })
 })
+
+test('an alert about a client says its name', async () => {
+  await admin.ok('PUT', `/api/grants/${grantId}/quota`, { quota: { perDay: 1_000 } })
+  await (await at('/mcp/slow', token)).call('tools/call', wait(0))
+  const rule = { condition: 'quotas.used{kind="grant"} >= 0%', duration: '0s' }
+  const { now } = await admin.ok('POST', '/api/monitoring/rule-preview', rule)
+  expect(now.map(({ subject }: { subject: string }) => subject)).toEqual(['client "Raw" of user admin: calls'])
+  await admin.ok('PUT', `/api/grants/${grantId}/quota`, { quota: null })
+})

@@ -79,3 +79,22 @@ test('a reader sees quotas of shared and public things that count for it, and ow
   await bob.ok('DELETE', '/api/servers/bank/shares/user:una')
   expect((await quotas(una)).map(({ name }: { name: string }) => name)).toEqual(['desk', 'open'])
 })
+
+test('the use of a server that the reader does not see any more has words in place of its name and id', async () => {
+  await bob.ok('PUT', '/api/servers/bank/shares/user:una', { role: 'use' })
+  await pay(una, 'bob~bank')
+  const used = async (by: string) => (await una.ok('GET', `/api/usage?by=${by}`)).items
+  expect((await used('server')).map(({ server }: { server: string }) => server)).toContain('bob~bank')
+  const { id } = await bob.ok('GET', '/api/servers/bank')
+  await bob.ok('DELETE', '/api/servers/bank/shares/user:una')
+  for (const by of ['server', 'tool']) {
+    const rows = await used(by)
+    expect(rows).toContainEqual(
+      expect.objectContaining({ server: `a server that you no longer see (${id.slice(0, 8)})`, unseen: true }),
+    )
+    expect(JSON.stringify(rows)).not.toMatch(new RegExp(`bank|${id}`))
+  }
+  await bob.ok('DELETE', '/api/servers/bank')
+  const rows = (await bob.ok('GET', '/api/usage?by=server')).items
+  expect(rows.filter(({ unseen }: { unseen?: true }) => unseen)).toHaveLength(1)
+})

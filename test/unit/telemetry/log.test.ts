@@ -135,8 +135,8 @@ test('the record of a call is written as any other is', async () => {
   for (const format of ['json', 'pretty'] as const) {
     const { lines, records } = await logged(log => {
       log.call(record)
-      const { server, serverId, tool, status, outcome, requestId, userId, group } = record
-      const names = { server, serverId, tool, duration: 13, status, outcome, requestId, userId, group }
+      const { server, serverId, tool, status, outcome, requestId, userId, group, groupId } = record
+      const names = { server, serverId, tool, duration: 13, status, outcome, requestId, userId, group, groupId }
       log.with({ component: 'mcp', ...names, ownerId: 'o1' }).info('tools/call')
     }, format)
     const [call, other] = lines.map(line => line.replaceAll(/\d\d:\d\d:\d\d\.\d{3}/g, ''))

@@ -8,9 +8,13 @@ const mistake = (text: string) => parseQuery(text).mistake
 
 const record: LogRecord = {
   ...{ timestamp: '2026-11-22T09:30:00.000Z', level: 'WARN', message: 'Connection refused by peer', server: 'GitHub' },
-  ...{ tool: 'search', duration: 1500, status: 'error', requestId: 'Req-1', component: 'mcp' },
+  ...{ tool: 'search', duration: 1500, status: 'error', requestId: 'Req-1', component: 'mcp', serverId: 'server-1' },
 }
-const meets = (text: string): boolean => parseQuery(text).terms.every(term => meetsTerm(record, term))
+const tagged = new Map([
+  ['prod', new Set(['server-1'])],
+  ['night', new Set(['group-1'])],
+])
+const meets = (text: string): boolean => parseQuery(text).terms.every(term => meetsTerm(record, term, tagged))
 
 describe('parseQuery()', () => {
   test('turns words, phrases, fields, comparisons and choices into conditions', () => {
@@ -60,11 +64,24 @@ describe('meetsTerm()', () => {
       'server:ann~github',
       'level:>=WARN',
       'level:(ERROR or WARN)',
+      'tag:PROD',
+      'tag:(night or prod)',
+      '-tag:night',
     ])
       expect([text, meets(text)]).toEqual([text, true])
     for (const text of ['duration:>1s', '-tool:ping', 'timestamp:>=2026-11-22', 'message:"connection refused by peer"'])
       expect([text, meets(text)]).toEqual([text, true])
-    for (const text of ['level:ERROR', '-refused', 'server:hub', 'duration:<1s', 'tool:searc', 'level:>WARN', 'code:x'])
+    for (const text of [
+      'level:ERROR',
+      '-refused',
+      'server:hub',
+      'duration:<1s',
+      'tool:searc',
+      'level:>WARN',
+      'code:x',
+      'tag:night',
+      'tag:none',
+    ])
       expect([text, meets(text)]).toEqual([text, false])
   })
 })
