@@ -45,7 +45,12 @@ export interface TokenVerifier {
    * false for what is not its own, and does not count as a use.
    */
   isInForce(credential: GrantedCredential): boolean | Promise<boolean>
+  /** What this user has agreed to for clients, and that is in force. Undefined: it keeps no record of that. */
+  grants(userId: string): Promise<readonly OwnGrant[]> | undefined
 }
+
+/** What a user has agreed to for a client. `label`: the name of the client. */
+export type OwnGrant = Readonly<{ id: string; label: string }>
 
 /** A refused request under `/mcp`. */
 export interface RefusedAccess {

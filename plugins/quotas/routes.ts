@@ -2,6 +2,7 @@ import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
 import type {} from 'patchbay/features'
 import { requireSignIn, type StatedSettings } from 'patchbay/plugin-kit'
 import { z } from 'zod'
+import { removeEnded } from './ended.ts'
 import type { LIMITS } from './errors.ts'
 import { dayOf } from './meter.ts'
 import type { Metered, Plans } from './plans.ts'
@@ -10,6 +11,7 @@ import type { PlanRow } from './tables.ts'
 import type { Usage, UsageOf } from './usage.ts'
 
 const TAG = 'quotas'
+const DAY_MS = 86_400_000
 const ref = z.object({ ref: z.string().max(512) })
 const user = z.object({ name: z.string().max(256) })
 const id = z.object({ id: z.string().min(1).max(64) })
@@ -52,6 +54,20 @@ export function addQuotaRoutes(
       throw new HubError('key_not_found', `You have no access key ${JSON.stringify(keyId)}`)
   }
 
+  /** Where no plugin keeps a record of grants, a client is known by its calls. */
+  async function ownGrant({ userId }: UserActor, grantId: string): Promise<string> {
+    const subject = grantSubject(userId, grantId)
+    const known = await people.grants(userId)
+    const isKnown = known ? known.some(grant => grant.id === grantId) : await hasCalled(userId, grantId)
+    if (isKnown || (!known && plans.get(subject))) return subject
+    throw context.error('quota_client_unknown', `You have no connected client ${JSON.stringify(grantId)}`)
+  }
+
+  async function hasCalled(userId: string, grantId: string): Promise<boolean> {
+    const since = dayOf(Date.now() - (limits.usageDays - 1) * DAY_MS)
+    return (await usage.sums({ by: 'day', userId, keyIds: [`grant:${grantId}`], since })).length > 0
+  }
+
   /** Sets the quota of a thing, which counts what was used today where that is known. */
   async function set(row: Omit<PlanRow, 'quota'>, quota: Quota | null, of?: Omit<UsageOf, 'by' | 'since'>) {
     const today = dayOf(Date.now())
@@ -61,7 +77,7 @@ export function addQuotaRoutes(
   }
 
   async function requireRoom(user_id: string, subject: string): Promise<void> {
-    await plans.keepKeys(user_id, await people.keysBehind(user_id))
+    await removeEnded(people, plans, user_id)
     const known = (await plans.rows({ user_id })).filter(({ kind, id }) => kind !== 'user' && id !== subject)
     if (known.length < limits.quotasPerUser) return
     const message = `You have set ${known.length} quotas for keys and clients, at most ${limits.quotasPerUser}`
@@ -175,9 +191,12 @@ export function addQuotaRoutes(
     ...{ method: 'GET', path: '/api/grants/{id}/quota', whole: true, access: 'user', tag: TAG },
     summary: 'Quota of a client that you have agreed to',
     params: id,
-    answers: { 200: { description: 'The quota, and what is used', schema: answer, example } },
+    answers: {
+      200: { description: 'The quota, and what is used', schema: answer, example },
+      404: { description: 'quota_client_unknown' },
+    },
     async handle({ actor, params }) {
-      return { body: shown(plans.get(grantSubject(actor.userId, params.id))) }
+      return { body: shown(plans.get(await ownGrant(actor, params.id))) }
     },
   })
 
@@ -188,12 +207,13 @@ export function addQuotaRoutes(
     body,
     answers: {
       200: { description: 'The quota, and what is used', schema: answer, example },
+      404: { description: 'quota_client_unknown' },
       409: { description: 'quota_plans' },
     },
     audit: 'grant',
     async handle({ actor, params, body: { quota } }) {
       requireSignIn(actor, 'Quotas')
-      const subject = grantSubject(actor.userId, params.id)
+      const subject = await ownGrant(actor, params.id)
       const row = { id: subject, kind: 'grant', user_id: actor.userId, server_id: null, group_id: null } as const
       await requireRoom(actor.userId, subject)
       return set(row, quota, { userId: actor.userId, keyIds: [`grant:${params.id}`] })

@@ -2,6 +2,7 @@ import type { ErrorCode } from '../../contract/errors.ts'
 import type { GuardedFetch } from '../../contract/fetch.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Actor, ConnectionState, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
+import type { OwnGrant } from '../credentials.ts'
 import type { GuardedDial } from './sockets.ts'
 
 declare module '../../contract/plugin.ts' {
@@ -86,6 +87,11 @@ export interface PluginPeople {
   keys(actor: UserActor): Promise<readonly OwnKey[]>
   /** Ids of a user's access keys, and of those, perhaps deleted, from which its keys and records descend. */
   keysBehind(userId: string): Promise<ReadonlySet<string>>
+  /**
+   * What a user has agreed to for clients, and that is in force: ids as in a credential of the kind `grant`. Undefined where that is
+   * not known, since no plugin that verifies tokens runs, or one keeps no record.
+   */
+  grants(userId: string): Promise<readonly OwnGrant[] | undefined>
   /** The user with the rights of an ordinary one, for work outside of requests. Undefined when the user is gone or disabled. */
   actor(userId: string): Promise<UserActor | undefined>
   /**
