@@ -1,5 +1,6 @@
 import type { Credential } from '../contract/records.ts'
-import type { GrantedCredential, OwnGrant, TokenVerifier, VerifiedToken } from '../features/credentials.ts'
+import type { GrantedCredential, TokenVerifier, VerifiedToken } from '../features/credentials.ts'
+import type { OwnGrant } from '../features/services/hub-services.ts'
 
 /** The plugins that verify tokens of their own. The hub authenticates before it has plugins: `source` is set later. */
 export class TokenVerifiers {

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Credential } from '../contract/records.ts'
+import type { OwnGrant } from './services/hub-services.ts'
 
 declare module '../contract/points.ts' {
   interface ExtensionPoints {
@@ -48,9 +49,6 @@ export interface TokenVerifier {
   /** What this user has agreed to for clients, and that is in force. Undefined: it keeps no record of that. */
   grants(userId: string): Promise<readonly OwnGrant[]> | undefined
 }
-
-/** What a user has agreed to for a client. `label`: the name of the client. */
-export type OwnGrant = Readonly<{ id: string; label: string }>
 
 /** A refused request under `/mcp`. */
 export interface RefusedAccess {

@@ -1,4 +1,4 @@
-import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
+import { HubError, type PluginContext, type ServerRecord, type UserActor } from 'patchbay/contract'
 import type {} from 'patchbay/features'
 import { requireSignIn, type StatedSettings } from 'patchbay/plugin-kit'
 import { z } from 'zod'
@@ -24,6 +24,13 @@ const serverBody = z.object({
 })
 const used = z.object({ perMinute: z.number(), perDay: z.number(), atOnce: z.number(), resultTokensPerDay: z.number() })
 const answer = z.object({ quota: quotaSchema.nullable(), used: used.optional() })
+const serverAnswer = answer.extend({
+  tools: z.record(z.string(), answer),
+  warnings: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'Quotas of tools that the server does not have, where its list is known' }),
+})
 const keyAnswer = answer.extend({
   behind: z
     .array(z.object({ id: z.string(), label: z.string().optional(), quota: quotaSchema, used }))
@@ -42,7 +49,7 @@ export function addQuotaRoutes(
   usage: Usage,
   portable: Pick<StatedSettings, 'refuseStated'>,
 ): void {
-  const { routes, servers, groups, people } = context
+  const { routes, servers, groups, people, states } = context
   const limits = context.limits as typeof LIMITS
 
   const ownServer = (actor: UserActor, name: string) => servers.find(actor, name, 'owner')
@@ -91,12 +98,12 @@ export function addQuotaRoutes(
     answers: {
       200: {
         description: 'The quotas, and what is used',
-        schema: answer.extend({ tools: z.record(z.string(), answer) }),
+        schema: serverAnswer,
         example: { ...example, tools: { send_mail: { quota: { perDay: 20 }, used: { ...example.used, perDay: 3 } } } },
       },
     },
     async handle({ actor, params }) {
-      return { body: await shownServer((await ownServer(actor, params.ref)).id) }
+      return { body: await shownServer(actor, await ownServer(actor, params.ref)) }
     },
   })
 
@@ -108,14 +115,15 @@ export function addQuotaRoutes(
     answers: {
       200: {
         description: 'The quotas, and what is used',
-        schema: answer.extend({ tools: z.record(z.string(), answer) }),
+        schema: serverAnswer,
         example: { ...example, tools: {} },
       },
       409: { description: 'quota_plans: too many tools with a quota' },
     },
     audit: 'server',
     async handle({ actor, params, body: { quota, tools } }) {
-      const { id: serverId } = await ownServer(actor, params.ref)
+      const server = await ownServer(actor, params.ref)
+      const { id: serverId } = server
       requireSignIn(actor, 'Quotas')
       portable.refuseStated({ kind: 'server', id: serverId })
       const { toolQuotasPerServer: most } = limits
@@ -124,7 +132,7 @@ export function addQuotaRoutes(
       const base = { user_id: null, server_id: serverId, group_id: null }
       if (quota !== undefined) await set({ ...base, id: `server:${serverId}`, kind: 'server' }, quota, { serverId })
       if (tools) await setTools(serverId, tools)
-      return { body: await shownServer(serverId) }
+      return { body: await shownServer(actor, server) }
     },
   })
 
@@ -267,12 +275,23 @@ export function addQuotaRoutes(
     return { ...shown(plans.get(keySubject(keyId))), ...(behind.length === 0 ? {} : { behind }) }
   }
 
-  async function shownServer(serverId: string) {
+  async function shownServer(actor: UserActor, { id: serverId, ownerName, name }: ServerRecord) {
     const rows = await plans.rows({ server_id: serverId, kind: 'tool' })
     const prefix = toolSubject(serverId, '')
     const tools = rows.map(({ id: subject }) => [subject.slice(prefix.length), shown(plans.get(subject))] as const)
-    return { ...shown(plans.get(`server:${serverId}`)), tools: Object.fromEntries(tools) }
+    const known = tools.length === 0 ? undefined : await states.tools(actor, `${ownerName}~${name}`)
+    const missing = known ? tools.filter(([tool]) => !known.includes(tool)) : []
+    return {
+      ...shown(plans.get(`server:${serverId}`)),
+      tools: Object.fromEntries(tools),
+      ...(missing.length === 0 ? {} : { warnings: missing.map(([tool]) => noSuchTool(name, tool)) }),
+    }
   }
+}
+
+function noSuchTool(server: string, tool: string): string {
+  const [at, of] = [server, tool].map(one => JSON.stringify(one))
+  return `The server ${at} has no tool ${of} at present, so that the quota of this tool limits nothing: it counts by the name that the server gives the tool, not by a name of yours`
 }
 
 /** A quota with what is used of it; without a quota nothing is counted. */

@@ -2,7 +2,6 @@ import type { ErrorCode } from '../../contract/errors.ts'
 import type { GuardedFetch } from '../../contract/fetch.ts'
 import type { JsonObject } from '../../contract/json.ts'
 import type { Actor, ConnectionState, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
-import type { OwnGrant } from '../credentials.ts'
 import type { GuardedDial } from './sockets.ts'
 
 declare module '../../contract/plugin.ts' {
@@ -78,6 +77,9 @@ export type Person = Readonly<{
 /** An access key. `makers`: ids of those from which it descends, the oldest first; some may be deleted. */
 export type OwnKey = Readonly<{ id: string; label: string; makers: readonly string[] }>
 
+/** What a user has agreed to for a client. `label`: the name of the client. */
+export type OwnGrant = Readonly<{ id: string; label: string }>
+
 /** The users. */
 export interface PluginPeople {
   byId(userId: string): Promise<Person | undefined>
@@ -117,6 +119,11 @@ export type PluginAudit = (
 /** States of servers that the actor may see; `waitMs`: longest wait until the server is online or stays offline. */
 export interface PluginStates {
   of(actor: Actor, ref: string, waitMs?: number): Promise<StateInfo>
+  /**
+   * The server's own names of its tools, as they were last read, also of those that are switched off. Undefined until they were read.
+   * The actor must be allowed to see the server's settings.
+   */
+  tools(actor: Actor, ref: string): Promise<readonly string[] | undefined>
   /** Closes the connections and opens new ones. The actor must be allowed to edit the server, which must be enabled. */
   restart(actor: Actor, ref: string): Promise<void>
 }

@@ -8,6 +8,7 @@ import type { GuardedFetch } from '../../contract/fetch.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { Actor, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
 import type { AddressRights } from '../../domain/address.ts'
+import { upstreamName } from '../../domain/tools/catalog-item.ts'
 import type {
   PluginAudit,
   PluginClient,
@@ -187,6 +188,10 @@ export function pluginStates({ registry, upstreams }: HubParts): PluginStates {
       const record = await servers.resolve(actor, `${ownerName}~${name}`, 'use')
       const { state, reason } = running.status(id, record)
       return { state, ...(reason ? { reason: { code: reason.code, message: reason.message } } : {}) }
+    },
+    async tools(actor, ref) {
+      const { id } = await servers.resolve(actor, ref, 'see')
+      return begun(upstreams()).catalog(id)?.tools.map(upstreamName)
     },
     async restart(actor, ref) {
       const record = await servers.resolve(actor, ref, 'change')

@@ -1,4 +1,4 @@
-/** Quotas of connected clients are set for those that a user has, and end with them. */
+/** Quotas of connected clients and of tools are set for those that there are; those of clients end with them. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { sharedFixture } from '../../mcp/shared-fixture.ts'
 import type { Client, Hub } from '../../support/hub.ts'
@@ -86,4 +86,19 @@ test('quotas stay while nobody knows which clients there are, and a client is kn
   await turn(true)
   await until(async () => (await bo.request('GET', '/api/oauth/grants')).status === 200, { what: 'the plugin' })
   expect([await listed(bo), await read(bo, id)]).toMatchObject([[{ id }], [200, QUOTA]])
+})
+
+test('a quota of a tool that the server does not have is kept, and the answer says that it limits nothing', async () => {
+  const put = (tools: object) => admin.ok('PUT', '/api/servers/echo/quota', { tools })
+  expect((await put({ echo: QUOTA })).warnings).toBeUndefined()
+  const { tools, warnings } = await put({ echo: QUOTA, ecko: QUOTA })
+  expect([Object.keys(tools), warnings]).toEqual([['echo', 'ecko'], [expect.stringContaining('has no tool "ecko"')]])
+  // The name that its owner gives a tool is not the one that counts.
+  await admin.ok('PATCH', '/api/servers/echo', { tools: { echo: { name: 'say' } } })
+  const renamed = await put({ echo: QUOTA, say: QUOTA })
+  expect(renamed.warnings).toEqual([expect.stringContaining('has no tool "say"')])
+  expect((await admin.ok('GET', '/api/servers/echo/quota')).warnings).toEqual(renamed.warnings)
+  await admin.ok('POST', '/api/servers', { name: 'unread', url: 'http://127.0.0.1:9/mcp', enabled: false })
+  const unread = await admin.ok('PUT', '/api/servers/unread/quota', { tools: { any: QUOTA } })
+  expect([unread.tools.any.quota, unread.warnings]).toEqual([QUOTA, undefined])
 })
