@@ -200,7 +200,22 @@ test.each(VIEWS)('the pages of sharing and of teams: %s', async (name, view) => 
   await check('team')
   await page.locator('wa-drawer .btn.pri').click()
   await page.locator('td .nm').getByText(team).waitFor()
+  const source = { provider: 'company', group: 'Engineering' }
+  await ada.ok('POST', '/api/admin/teams', { name: `engineers ${name.length}`, source })
+  await tab.open('/admin/teams')
+  const row = page.locator('tr', { hasText: `engineers ${name.length}` })
+  await row.getByText(/Engineering/).waitFor()
   await check('teams')
+  const [{ id }] = (await ada.ok('GET', '/api/teams?limit=1000')).items.filter(
+    (one: { name: string }) => one.name === `engineers ${name.length}`,
+  )
+  await tab.open(`/admin/teams?drawer=${id}`)
+  await page
+    .locator('#team .callout')
+    .getByText(/Engineering/)
+    .waitFor()
+  expect(await page.locator('#team input[type=checkbox]').count()).toBe(0)
+  await check('team-of-provider')
   await ada.ok('PUT', '/api/servers/notes/shares/user:cleo', { role: 'see' })
   await tab.open('/servers/ada~notes?tab=access')
   await page.selectOption('#share-kind', 'team')

@@ -27,6 +27,9 @@ export interface Team {
   readonly name: string
   readonly size: number
   readonly members?: readonly string[]
+  /** The group of a provider of sign-ins whose users are the members; absent: administrators set them. */
+  readonly source?: { readonly provider: string; readonly group: string }
+  readonly warnings?: readonly { readonly code: string }[]
   readonly createdAt: string
 }
 
@@ -54,7 +57,7 @@ export const sharing = {
     (await api.get<Page<Team>>('/api/teams', { query: { limit: 1000 }, signal })).items,
   createTeam: (name: string, members: readonly string[]): Promise<Team> =>
     api.post<Team>('/api/admin/teams', { body: { name, members } }),
-  changeTeam: (name: string, body: { readonly name: string; readonly members: readonly string[] }): Promise<Team> =>
+  changeTeam: (name: string, body: { readonly name: string; readonly members?: readonly string[] }): Promise<Team> =>
     api.patch<Team>(teamPath(name), { body }),
   removeTeam: (name: string): Promise<unknown> => api.delete(teamPath(name)),
 }

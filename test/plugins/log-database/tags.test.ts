@@ -48,7 +48,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(async () => {
   await hub?.stop()
-  remote.stop()
+  await remote.stop()
 }, 120_000)
 
 const CALLS = 'q=tools/call'

@@ -63,7 +63,11 @@ export class PbPageTeams extends PbPage {
 
   #columns(): readonly Column<Team>[] {
     return [
-      { id: 'name', head: t('Team'), cell: ({ name }) => html`<span class="nm">${name}</span>` },
+      {
+        id: 'name',
+        head: t('Team'),
+        cell: team => html`<span class="nm">${team.name}</span><span class="cellsub">${sourceOf(team)}</span>`,
+      },
       { id: 'size', head: t('Members'), num: true, label: t('Members'), cell: ({ size }) => String(size) },
       { id: 'who', head: t('Names'), class: 'x q', cell: ({ members = [] }) => namesOf(members) },
       { id: 'made', head: t('Made'), class: 'x', cell: ({ createdAt }) => html`<pb-time .at=${createdAt}></pb-time>` },
@@ -108,16 +112,20 @@ export class PbPageTeams extends PbPage {
       },
       body: html`<form id="team" class="stack l" @submit=${(event: SubmitEvent) => void this.#save(event, team)}>${this.error ? errorState(this.error) : nothing}
         <div class="field"><label class="lbl" for="team-name">${t('Name')}</label><input id="team-name" name="name" class="in ${mistake ? 'err' : ''}" autocomplete="off" spellcheck="false" maxlength="256" required autofocus .value=${team?.name ?? ''}>${mistake ? html`<p class="hint bad">${fieldText(mistake)}</p>` : nothing}</div>
-        <fieldset class="field plain"><legend class="lbl">${t('Members')}</legend><input class="in" type="search" aria-label=${t('Filter names')} placeholder=${t('Filter names')} .value=${this.text ?? ''} @input=${(
-          event: InputEvent,
-        ) => {
-          this.text = (event.target as HTMLInputElement).value
-        }}>${(this.#users.data?.items ?? []).map(
-          ({ name }) =>
-            html`<label class="chk" ?hidden=${!name.toLowerCase().includes(text)}><input type="checkbox" name="member" value=${name} .checked=${members.has(name)}><span>${name}</span></label>`,
-        )}</fieldset></form>`,
+        ${team?.source ? sourceNote(team.source, team) : this.#members(members, text)}</form>`,
       foot: html`<button type="button" class="btn push" @click=${hide}>${t('Cancel')}</button><button class="btn pri" form="team" ?disabled=${this.busy || !live.reachable}>${this.busy ? t('Saving') : team ? t('Save') : t('Make team')}</button>`,
     })
+  }
+
+  #members(members: ReadonlySet<string>, text: string): unknown {
+    return html`<fieldset class="field plain"><legend class="lbl">${t('Members')}</legend><input class="in" type="search" aria-label=${t('Filter names')} placeholder=${t('Filter names')} .value=${this.text ?? ''} @input=${(
+      event: InputEvent,
+    ) => {
+      this.text = (event.target as HTMLInputElement).value
+    }}>${(this.#users.data?.items ?? []).map(
+      ({ name }) =>
+        html`<label class="chk" ?hidden=${!name.toLowerCase().includes(text)}><input type="checkbox" name="member" value=${name} .checked=${members.has(name)}><span>${name}</span></label>`,
+    )}</fieldset>`
   }
 
   async #save(event: SubmitEvent, team: Team | undefined): Promise<void> {
@@ -127,7 +135,7 @@ export class PbPageTeams extends PbPage {
     const members = form.getAll('member').map(String)
     this.busy = true
     try {
-      if (team) await sharing.changeTeam(team.name, { name, members })
+      if (team) await sharing.changeTeam(team.name, team.source ? { name } : { name, members })
       else await sharing.createTeam(name, members)
       this.error = undefined
       this.setView({ drawer: undefined })
@@ -159,6 +167,18 @@ export class PbPageTeams extends PbPage {
   }
 }
 customElements.define('pb-page-teams', PbPageTeams)
+
+/** Says who sets the members of a team. */
+function sourceOf({ source, warnings = [] }: Team): unknown {
+  if (!source) return t('Members set by administrators')
+  return html`${t('Members of the group {group} of {provider}', source)}${warnings.length > 0 ? html` <span class="tag warn">${t('Not set up')}</span>` : nothing}`
+}
+
+function sourceNote(source: NonNullable<Team['source']>, { members = [], warnings = [] }: Team): unknown {
+  return html`<div class="callout acc">${icon('lock')}<p>${t('The members are those whose identity provider {provider} names the group {group} when they sign in. Add and remove them there.', source)}</p></div>
+    ${warnings.length > 0 ? html`<div class="callout warn">${icon('triangle-alert')}<p>${t('No such provider is set up here: nobody joins the team until there is one.')}</p></div>` : nothing}
+    <div class="field"><span class="lbl">${t('Members')}</span><p>${members.length === 0 ? t('Nobody yet') : members.join(', ')}</p></div>`
+}
 
 function namesOf(members: readonly string[]): string {
   const rest = members.length - NAMED

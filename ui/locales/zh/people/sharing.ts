@@ -44,6 +44,14 @@ export const sharing: Readonly<Record<string, string>> = {
   Teams: '团队',
   Team: '团队',
   'New team': '新建团队',
+  'Members set by administrators': '成员由管理员设置',
+  'Members of the group {group} of {provider}': '{provider} 的组 {group} 的成员',
+  'Not set up': '未设置',
+  'The members are those whose identity provider {provider} names the group {group} when they sign in. Add and remove them there.':
+    '成员是登录时身份提供方 {provider} 声明属于组 {group} 的用户。请在那里添加或移除成员。',
+  'No such provider is set up here: nobody joins the team until there is one.':
+    '此处未设置该提供方：在设置之前，没有人会加入该团队。',
+  'Nobody yet': '还没有人',
   'No teams yet': '还没有团队',
   'What is shared with a team is shared with all its members, also with those who join later.':
     '与团队共享的内容对其所有成员有效，包括以后加入的成员。',
