@@ -26,7 +26,7 @@ export class QuotaGate implements CallGate {
   readonly #usage: Usage
   /** Part of a quota from which its owner is notified. */
   readonly #near: number
-  readonly #labelOf: (plan: Plan) => Promise<string | undefined>
+  readonly #labelOf: (metered: Metered) => Promise<string | undefined>
   readonly #begun = new WeakMap<GatedCall, Begun>()
 
   /** `labelOf`: the name of the thing with a quota, for its owner. */
@@ -34,7 +34,7 @@ export class QuotaGate implements CallGate {
     context: PluginContext<unknown>,
     plans: Plans,
     usage: Usage,
-    { near, labelOf }: { readonly near: number; readonly labelOf: (plan: Plan) => Promise<string | undefined> },
+    { near, labelOf }: { readonly near: number; readonly labelOf: (metered: Metered) => Promise<string | undefined> },
   ) {
     this.#context = context
     this.#plans = plans
@@ -131,24 +131,25 @@ export class QuotaGate implements CallGate {
   }
 
   /** Notifies the owner once a day that a quota is nearly used up. */
-  #notice({ plan, meter }: Metered, call: Called, nowMs: number): void {
+  #notice(metered: Metered, call: Called, nowMs: number): void {
+    const { plan, meter } = metered
     const used = meter.used(nowMs)
     for (const quota of OF_DAY) {
       const limit = plan.quota[quota]
       if (!limit || used[quota] < limit * this.#near || meter.noticed.has(quota)) continue
       meter.noticed.add(quota)
-      void this.#emit(plan, ownerOf(plan.kind, call), { quota, limit, used: used[quota] })
+      void this.#emit(metered, ownerOf(plan.kind, call), { quota, limit, used: used[quota] })
     }
   }
 
   async #emit(
-    plan: Plan,
+    metered: Metered,
     ownerId: string | undefined,
     rest: { readonly quota: OfDay; readonly limit: number; readonly used: number },
   ): Promise<void> {
-    const { kind: of, subject } = plan
+    const { kind: of, subject } = metered.plan
     // Without a name the owner still learns which quota it is.
-    const name = (await this.#labelOf(plan).catch(() => undefined)) ?? subject
+    const name = (await this.#labelOf(metered).catch(() => undefined)) ?? subject
     this.#context.log.warn('A quota is nearly used up', { of, name, ...rest })
     if (ownerId !== undefined) this.#context.events.emit('quotas.near', ownerId, { of, name, ...rest })
   }

@@ -3,9 +3,9 @@ import type {} from 'patchbay/features'
 import { z } from 'zod'
 import { ERRORS, LIMITS } from './errors.ts'
 import { QuotaGate } from './gate.ts'
-import { Plans } from './plans.ts'
+import { type Metered, Plans } from './plans.ts'
 import { PortableQuotas } from './portable.ts'
-import { type Plan, quotaSchema } from './quota.ts'
+import { quotaSchema } from './quota.ts'
 import { addQuotaRoutes } from './routes.ts'
 import { first, type QuotaTables } from './tables.ts'
 import type {} from './types.ts'
@@ -72,7 +72,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     await usage.load()
     await plans.load()
     const metric = new UsedMetric(context, plans)
-    const labelOf = (plan: Plan) => metric.labelOf(plan)
+    const labelOf = (metered: Metered) => metric.labelOf(metered)
     context.contribute('callGate', 'quotas', new QuotaGate(context, plans, usage, { near, labelOf }))
     context.contribute('alertMetric', 'quotas.used', metric)
     context.contribute('builtPage', 'usage', { access: 'user' })

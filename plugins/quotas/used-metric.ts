@@ -33,8 +33,8 @@ export class UsedMetric implements AlertMetric {
   }
 
   /** The name of a thing with a quota, for its owner. Undefined for a thing that is gone. */
-  async labelOf(plan: Plan): Promise<string | undefined> {
-    return (await this.#about(plan, Date.now()))?.label
+  async labelOf(metered: Metered): Promise<string | undefined> {
+    return (await this.#about(metered, Date.now()))?.label
   }
 
   async #ofPlan(metered: Metered, nowMs: number): Promise<readonly AlertReading[]> {
