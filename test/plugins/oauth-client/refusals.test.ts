@@ -161,7 +161,7 @@ describe('a sign-in', () => {
       }
       expect((await client.ok('GET', '/api/connections')).items).toEqual([])
     }
-    expect((await begin(ada, 'ours')).status).toBe(200)
+    expect((await begin(ada, 'ours')).status).toBe(201)
   })
 
   test('a wider permission: the call says which and where, and after two grants without effect that it does not help', async () => {
