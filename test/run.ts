@@ -43,7 +43,7 @@ import { CHECKS, FAMILIES, type Suite } from './support/suites.ts'
 const ROOT = join(import.meta.dir, '..')
 /** Families take two fifths of a processor on average. More than eight would take memory instead of waiting. */
 const LANES = Math.min(8, Math.max(4, Math.ceil(2.5 * availableParallelism())))
-/** What waits takes one of these from the start. */
+/** Lanes for families that mostly wait. */
 const IDLE_LANES = 3
 /** More failures than this are not for want of a quiet machine. */
 const MOST_AGAIN = 12

@@ -194,6 +194,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     if (now() >= endMs(credential) || !verifiers.isOpen(credential)) return false
     if (credential.kind === 'session' && (await revocations.isRevoked(credential.familyId))) return false
     if (keyHash !== null && !isUnchanged(await registry.keys.byHash(keyHash), credential)) return false
+    if (credential.kind === 'grant' && !(await verifiers.isInForce(credential))) return false
     const user = await registry.users.byId(actor.userId)
     if (!user || user.disabled || user.role !== actor.role) return false
     if (epoch !== null && epoch !== user.tokenEpoch) return false

@@ -55,7 +55,7 @@ export class BusyRetryConnection implements DatabaseConnection {
         if (storageCode(error) !== 'SQLITE_BUSY' || !this.#lockWait.mayRetry()) throw error
         const nowMs = performance.now()
         firstMs ??= nowMs
-        // Where turns of the thread take long, each refusal seems to be of a new lock.
+        // While turns of the thread take long, each refusal seems to be of a new lock.
         if (nowMs - firstMs >= BUSY_MS) throw error
         await new Promise(resolve => setTimeout(resolve, RETRY_MS))
       }

@@ -50,7 +50,7 @@ export default definePlugin<z.infer<typeof config>>({
     await sets.load()
     const open = (): CheckThread => context.thread(new URL('./thread.ts', import.meta.url).href)
     const portable = new PortableRules(sets)
-    // Those who write the settings file choose its webhooks.
+    // Rules of the settings file are chosen by the hub's operator.
     const hasOwnersReach = (place: Place): boolean => place.isByAdmin === true || portable.isFixed(place)
     context.contribute('contentFilter', 'guards', new Guards(context, sets, findings, open, hasOwnersReach))
     context.events.on('server.removed', ({ data }) => {

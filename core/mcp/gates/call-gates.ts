@@ -85,7 +85,7 @@ export class CallGates {
     for (const gate of gates) {
       const decision = gate.decide(run.call)
       if (decision instanceof Promise) waited = true
-      const settled = await this.#settled(decision, run)
+      const settled = await this.#settled(gate, decision, run)
       if (settled === 'pass') passed.push(gate)
       if (settled !== 'pass' || run.call.signal.aborted) return settled
     }
@@ -94,17 +94,41 @@ export class CallGates {
 
   /** Asks the client as often as the gate wants to. */
   async #settled<Outcome>(
+    gate: CallGate,
     first: Decision | Promise<Decision>,
     { call, exchange }: GatedRun<Outcome>,
   ): Promise<'pass' | HubError> {
-    let decision = first instanceof Promise ? await whileWaited(first, call.signal) : first
+    let decision = first instanceof Promise ? await this.#waited(gate, first, call) : first
     for (let asked = 0; typeof decision === 'object' && 'elicitation' in decision; asked += 1) {
       if (asked === MOST_QUESTIONS) throw new HubError('internal', 'A gate asks the client without an end')
       const { elicitation, signal } = decision
       const answer = await ask(exchange, elicitation, signal ? AbortSignal.any([call.signal, signal]) : call.signal)
-      decision = await whileWaited(Promise.resolve(decision.answered(answer)), call.signal)
+      decision = await this.#waited(gate, Promise.resolve(decision.answered(answer)), call)
     }
     return decision === 'pass' ? decision : decision.denied
+  }
+
+  /**
+   * The decision, or an error as soon as the caller has left, whether the gate heeds the signal or not. A gate that lets the call
+   * pass after that gets its end.
+   */
+  async #waited(gate: CallGate, decision: Promise<Decision>, call: GatedCall): Promise<Decision> {
+    const { signal } = call
+    const left = Promise.withResolvers<'left'>()
+    const leave = () => left.resolve('left')
+    if (signal.aborted) leave()
+    signal.addEventListener('abort', leave, { once: true })
+    try {
+      const first = await Promise.race([decision, left.promise])
+      if (first !== 'left') return first
+    } finally {
+      signal.removeEventListener('abort', leave)
+    }
+    decision.then(
+      late => late === 'pass' && this.#ended(gate, call, NOT_SENT),
+      () => undefined,
+    )
+    throw new HubError('connection_lost', 'The caller left before its call was sent')
   }
 
   #listenerOf(gate: CallGate, call: GatedCall): readonly ((event: TaskEvent) => void)[] {
@@ -138,18 +162,5 @@ function toAll(
       } catch (error) {
         log.error('A gate failed at the end of a task', { requestId, error: String(error) })
       }
-  }
-}
-
-/** The decision, or an error as soon as the caller has left, whether the gate heeds the signal or not. */
-async function whileWaited(decision: Promise<Decision>, signal: AbortSignal): Promise<Decision> {
-  if (signal.aborted) return decision
-  const left = Promise.withResolvers<never>()
-  const leave = () => left.reject(new HubError('connection_lost', 'The caller left before its call was sent'))
-  signal.addEventListener('abort', leave, { once: true })
-  try {
-    return await Promise.race([decision, left.promise])
-  } finally {
-    signal.removeEventListener('abort', leave)
   }
 }

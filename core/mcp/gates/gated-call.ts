@@ -61,8 +61,8 @@ function argumentsOf(params: JsonObject): JsonObject {
 }
 
 /**
- * Of the arguments after content filters (`seen`) those that came from the caller; a value that a pinned one has replaced is in no
- * filter's view, and not shown. Nothing of them, where a filter has renamed one that the hub added to them.
+ * The arguments after content filters (`seen`) that came from the caller. A value that a pinned one has replaced is not shown, as no
+ * filter has looked at it. None are shown when a filter has renamed one that the hub added.
  */
 function givenOf(given: JsonObject, sent: JsonObject, seen: JsonObject): JsonObject {
   const added = new Set(Object.keys(sent).filter(name => !isEqual(given[name], sent[name])))

@@ -1,4 +1,4 @@
-/** Those who decide see what content rules let pass, and their yes is for that alone. */
+/** Approvers see what content rules let pass, and their yes is for that alone. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'

@@ -85,8 +85,8 @@ test('the 8th call of 10 a day causes one message to each user whose quota it is
   // From 90 % on, each owner gets an event, which comes once a day; an administrator has the events of all.
   await call(bo)
   const numbers = { quota: 'perDay', limit: 10, used: 9 }
-  const ofUser = { of: 'user', name: 'your account', ...numbers }
-  const ofTool = { of: 'tool', name: 'the tool "echo"', ...numbers }
+  const ofUser = { of: 'user', name: 'user bo', ...numbers }
+  const ofTool = { of: 'tool', name: 'tool echo of admin~echo', ...numbers }
   const nearIn = ({ events }: LiveStream) =>
     events.filter(({ event }) => event === 'quotas.near').map(({ data }) => data.data)
   await until(() => nearIn(toBo).length > 0 && nearIn(toAdmin).length > 1, { what: 'the events' })

@@ -181,7 +181,7 @@ test('use is shown to its user, to the owner of a server by person, and to admin
       resultTokens: expect.any(Number),
     }),
   ])
-  // Of a server its owner sees the calls of everybody, and of no other server any.
+  // The owner of a server sees everybody's calls of it, and none of other servers.
   await admin.ok('POST', '/api/servers/slow/tools/quick/call', { arguments: {} })
   expect((await admin.ok('GET', '/api/usage?by=server&server=echo')).items).toEqual([
     expect.objectContaining({ server: 'admin~echo' }),

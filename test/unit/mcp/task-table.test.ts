@@ -88,6 +88,11 @@ test('follow() hears once that a task is over, also where its client or its conn
     ['polled', 'result'],
     ['silent', 'result'],
   ])
+  // A connection that is lost after the end, and a description of a task that is over, are no news.
+  made('ended', 'session').end()
+  table.statusChanged('s', 'session', { taskId: 'ended', status: 'completed' })
+  table.dropConnection('session')
+  expect(heard.splice(0)).toEqual([['ended', 'over']])
   made('done').end()
   table.add(PLACE, 'session', { taskId: 'x', status: 'failed' }).follow(event => heard.push(event))
   expect(heard).toEqual([['done', 'over'], { kind: 'over' }])

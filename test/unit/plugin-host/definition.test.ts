@@ -123,7 +123,7 @@ describe('a definition', () => {
     expect(messages.curious).toContain('for plugin "owner" alone')
     await host.configure({ kind: 'system', purpose: 'test' }, 'owner', { enabled: false })
     expect(own?.contributions(POINT).size).toBe(0)
-    // Of two of one id the first one holds, also while both wait.
+    // The first of two contributions with one id holds, also while both wait.
     await host.configure({ kind: 'system', purpose: 'test' }, 'same', { enabled: true })
     const same = host.list().find(({ name }) => name === 'same')
     expect([same?.state, same?.message]).toEqual(['failed', '"shelf" has a contribution "late" already'])

@@ -168,7 +168,7 @@ export class PbPageTeams extends PbPage {
 }
 customElements.define('pb-page-teams', PbPageTeams)
 
-/** Where the members of a team come from. */
+/** Says who sets the members of a team. */
 function sourceOf({ source, warnings = [] }: Team): unknown {
   if (!source) return t('Members set by administrators')
   return html`${t('Members of the group {group} of {provider}', source)}${warnings.length > 0 ? html` <span class="tag warn">${t('Not set up')}</span>` : nothing}`
