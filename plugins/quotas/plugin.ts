@@ -74,7 +74,8 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     await plans.load()
     const metric = new UsedMetric(context, plans)
     const labelOf = (metered: Metered) => metric.labelOf(metered)
-    context.contribute('callGate', 'quotas', new QuotaGate(context, plans, usage, { near, labelOf }))
+    const gate = new QuotaGate(context, plans, usage, { near, labelOf })
+    context.contribute('callGate', 'quotas', gate)
     context.contribute('alertMetric', 'quotas.used', metric)
     context.contribute('builtPage', 'usage', { access: 'user' })
     const portable = new PortableQuotas(context, plans, usage)
@@ -101,6 +102,10 @@ export default definePlugin<z.infer<typeof config> | undefined>({
       for (const userId of plans.usersWithCredentials()) await removeEnded(context.people, plans, userId)
       await usage.prune(limits.usageDays)
     })
-    return write
+    return async () => {
+      gate.stop()
+      do await write()
+      while (usage.isChanged)
+    }
   },
 })
