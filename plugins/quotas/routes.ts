@@ -24,8 +24,11 @@ const serverBody = z.object({
 })
 const used = z.object({ perMinute: z.number(), perDay: z.number(), atOnce: z.number(), resultTokensPerDay: z.number() })
 const answer = z.object({ quota: quotaSchema.nullable(), used: used.optional() })
+const toolAnswer = answer.extend({
+  missing: z.literal(true).optional().meta({ description: 'The server has no tool of this name at present' }),
+})
 const serverAnswer = answer.extend({
-  tools: z.record(z.string(), answer),
+  tools: z.record(z.string(), toolAnswer),
   warnings: z
     .array(z.string())
     .optional()
@@ -278,13 +281,17 @@ export function addQuotaRoutes(
   async function shownServer(actor: UserActor, { id: serverId, ownerName, name }: ServerRecord) {
     const rows = await plans.rows({ server_id: serverId, kind: 'tool' })
     const prefix = toolSubject(serverId, '')
-    const tools = rows.map(({ id: subject }) => [subject.slice(prefix.length), shown(plans.get(subject))] as const)
-    const known = tools.length === 0 ? undefined : await states.tools(actor, `${ownerName}~${name}`)
-    const missing = known ? tools.filter(([tool]) => !known.includes(tool)) : []
+    const known = rows.length === 0 ? undefined : await states.tools(actor, `${ownerName}~${name}`)
+    const isMissing = (tool: string) => known !== undefined && !known.includes(tool)
+    const tools = rows.map(({ id: subject }) => {
+      const tool = subject.slice(prefix.length)
+      return [tool, { ...shown(plans.get(subject)), ...(isMissing(tool) ? { missing: true } : {}) }] as const
+    })
+    const warnings = tools.flatMap(([tool]) => (isMissing(tool) ? [noSuchTool(name, tool)] : []))
     return {
       ...shown(plans.get(`server:${serverId}`)),
       tools: Object.fromEntries(tools),
-      ...(missing.length === 0 ? {} : { warnings: missing.map(([tool]) => noSuchTool(name, tool)) }),
+      ...(warnings.length === 0 ? {} : { warnings }),
     }
   }
 }

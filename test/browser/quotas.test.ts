@@ -95,13 +95,14 @@ test('a key that a key has made shows the quota of its maker', async () => {
 
 test.each(VIEWS)('the owner of a server sees its use by person, a colleague the own part: %s', async (name, view) => {
   await admin.ok('PUT', '/api/servers/echo/shares/user:bo', { role: 'use' })
-  await admin.ok('PUT', '/api/servers/echo/quota', { quota: { perDay: 100 } })
+  await admin.ok('PUT', '/api/servers/echo/quota', { quota: { perDay: 100 }, tools: { ecko: { perDay: 5 } } })
   const bo = await hub.signIn('bo')
   await bo.ok('POST', '/api/servers/admin~echo/tools/echo/call', { arguments: { text: 'x' } })
   const tab = await openTab(browser, hub, admin, view)
   await tab.go('/servers/admin~echo?tab=rules', 'pb-quotas table')
   const people = tab.page.locator('pb-quotas tbody tr')
   expect((await people.allTextContents()).some(row => row.includes('bo'))).toBe(true)
+  await tab.page.locator('pb-quotas li', { hasText: 'ecko' }).locator('.tag.warn').waitFor()
   expect(await axe(tab)).toEqual([])
   if (PICTURES) await tab.page.screenshot({ path: `${PICTURES}/people-${name}.png`, fullPage: true })
   await tab.close()

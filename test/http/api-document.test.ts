@@ -134,6 +134,7 @@ test('refers only to what it holds', () => {
 
 /** The server has no document, no plugin of this hub has a page, nobody signs in at a server, and there are no rules. */
 const UNUSUAL: readonly (readonly [RegExp, number])[] = [
+  [/^\/api\/grants\/\{id\}\/quota$/, 404],
   [/\/document$/, 204],
   [/^\/api\/teams\/./, 404],
   [/^\/plugins\//, 404],

@@ -99,7 +99,7 @@ export class PbQuotas extends PbElement {
   #row(entry: Entry): unknown {
     const { quota, used } = entry.state
     const label = nameOf(entry)
-    return html`<li class="rulerow"><div class="words"><span class="s">${entry.tool === undefined ? t('All calls') : html`<code>${entry.tool}</code>`}</span><span class="row wrap s q">${PARTS.map(
+    return html`<li class="rulerow"><div class="words"><span class="s">${entry.tool === undefined ? t('All calls') : html`<code>${entry.tool}</code>`}${entry.state.missing ? html` <span class="tag warn">${t('The server has no such tool')}</span>` : nothing}</span><span class="row wrap s q">${PARTS.map(
       part => {
         const limit = quota?.[part]
         if (limit === undefined) return nothing

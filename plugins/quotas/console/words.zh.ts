@@ -20,6 +20,7 @@ export const usage: Readonly<Record<string, string>> = {
   'console and REST': '控制台与 REST',
   others: '其他',
   'the hub': 'Hub',
+  'The server has no such tool': '服务器没有此工具',
   'your account': '您的账号',
   'access key {id}': '访问密钥 {id}',
   'client {id}': '客户端 {id}',
