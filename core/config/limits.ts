@@ -213,10 +213,6 @@ export const LIMITS = {
   rpcIdCharacters: 4_096,
   /** Limit of a cursor or a `requestState`; a server with a longer state is rejected with `upstream_protocol`. */
   sealedTokenCharacters: 1 * MiB,
-  /** Full results kept after truncation at their group's limit. */
-  keptResultBytes: 64 * MiB,
-  keptResultBytesPerUser: 24 * MiB,
-  keptResultMs: 10 * 60_000,
   listenStreamsPerUser: 20,
   parkedCallsPerUser: 16,
   /** Unfinished or unexpired tasks at servers, created by a user's clients. */

@@ -78,6 +78,4 @@ export interface ToolSet {
   call(call: ToolSetCall, scope: ScopeView, signal: AbortSignal): Promise<{ readonly result: JsonObject | string }>
   /** A shorter form of a result over the group's `maxBytes`, after middlewares; undefined: it cannot be shortened. */
   shorten?(result: JsonObject, source: ResultSource, maxBytes: number, scope: ScopeView): JsonObject | undefined
-  /** Bytes that it keeps for a user; they count as `keptResultBytesPerUser`. */
-  keptBytes?(userId: string): number
 }

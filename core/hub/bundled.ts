@@ -29,7 +29,6 @@ import transportHttp from '../../plugins/transport-http/plugin.ts'
 import transportOpenapi from '../../plugins/transport-openapi/plugin.ts'
 import transportSse from '../../plugins/transport-sse/plugin.ts'
 import transportStdio from '../../plugins/transport-stdio/plugin.ts'
-import { LIMITS } from '../config/limits.ts'
 import type { HubConfig } from '../config/schema.ts'
 import type { SettingsFile } from '../config/settings-file.ts'
 import { SettingsError } from '../config/settings-text.ts'
@@ -55,7 +54,7 @@ export const bundledPlugins: readonly PluginDefinition<unknown>[] = [
   transportSse,
   transportOpenapi,
   groups,
-  resultLimits(LIMITS),
+  resultLimits,
   clientConfig,
   importClients,
   alertWebhook,

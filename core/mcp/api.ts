@@ -52,7 +52,6 @@ export interface McpUsage {
   readonly listenStreamsPerUser: number
   readonly parkedCallsPerUser: number
   readonly tasksPerUser: number
-  readonly keptResultBytesPerUser: number
   readonly bytesInFlightPerUser: number
   readonly eventReplayBytesPerUser: number
 }

@@ -185,7 +185,6 @@ export function createMcp(deps: McpDeps): McpEndpoint {
         leasesPerUser: modern.leases.mostOf(userId),
         bytesInFlightPerUser: deps.bytes.user(userId).used,
         eventReplayBytesPerUser: loads.replayBytes(userId),
-        keptResultBytesPerUser: toolSets.keptBytes(userId),
       }
     },
     openPath: options => inner.open(options),

@@ -19,7 +19,7 @@ import { Jobs } from './services/jobs.ts'
 import { pluginFolder, pluginSettings } from './services/kept.ts'
 import type { OpenRoute } from './services/routes.ts'
 import { type HubServices, mainServices } from './services/services.ts'
-import { requireOpen, type Slot } from './slot.ts'
+import { requireOpen, requireWriting, type Slot } from './slot.ts'
 import { migrateOwn } from './tables/migrations.ts'
 
 /** Longest time for a plugin's setup, in milliseconds. */
@@ -75,6 +75,7 @@ export async function runInMain(slot: Slot, definition: PluginDefinition<unknown
       addRecordRoutes: routes => addRecordRoutes(slot, routes),
       undo: work => undoLater(slot, work),
       requireOpen: () => requireOpen(slot),
+      requireWriting: () => requireWriting(slot),
     }),
     config,
     signal: stop.signal,
@@ -221,7 +222,11 @@ function shape(path: string): string {
 async function served(slot: Slot, { options }: HostAccess, method: string, args: readonly unknown[]): Promise<unknown> {
   const hub = lent(options.services)
   if (method === 'folder') return pluginFolder(hub.dataDir, slot.name)
-  const settings = pluginSettings(slot.name, () => hub.settings)
+  const settings = pluginSettings(
+    slot.name,
+    () => hub.settings,
+    () => requireWriting(slot),
+  )
   const found = Object.hasOwn(settings, method) ? settings[method as keyof typeof settings] : undefined
   if (!found) throw new Error(`The hub has no service "${method}" for plugins in a worker`)
   return (found as (...given: readonly unknown[]) => Promise<unknown>)(...args)

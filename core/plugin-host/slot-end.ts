@@ -8,7 +8,7 @@ const STOP_LIMIT_MS = 5_000
 
 /**
  * Withdraws what a plugin contributed, and runs what was left for its end, the last first, in 5 s. The slot is closed: it takes
- * no contribution any more.
+ * no contribution any more, and after that stores nothing.
  */
 export async function endSlot(slot: Slot, options: PluginHostOptions, points: PointTable): Promise<void> {
   slot.isClosed = true
@@ -27,4 +27,5 @@ export async function endSlot(slot: Slot, options: PluginHostOptions, points: Po
     }
   }
   clearTimeout(limit)
+  slot.isOver = true
 }

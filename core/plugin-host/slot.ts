@@ -57,11 +57,18 @@ export interface Slot {
   undo: (() => void | Promise<void>)[]
   /** True from the moment when it is stopped or has failed. */
   isClosed: boolean
+  /** True from the moment when its clean-up and its jobs have ended, or had 5 s: what is left of it stores nothing any more. */
+  isOver: boolean
 }
 
 /** Throws Error for a plugin that has ended: nothing would withdraw what it adds after that. */
 export function requireOpen({ name, isClosed }: Pick<Slot, 'name' | 'isClosed'>): void {
   if (isClosed) throw new Error(`plugin "${name}" has ended and can add nothing more`)
+}
+
+/** Throws Error for a plugin of which the clean-up and the jobs have ended, too. */
+export function requireWriting({ name, isOver }: Pick<Slot, 'name' | 'isOver'>): void {
+  if (isOver) throw new Error(`plugin "${name}" has ended and can store nothing more`)
 }
 
 /** Throws Error for an error code of a plugin from elsewhere that another one has: bundled, or running. */
@@ -102,6 +109,7 @@ export function newSlot(entry: PluginEntry, definition: PluginDefinition<unknown
     ...{ held: [], pages: [], builtPages: [] },
     undo: [],
     isClosed: false,
+    isOver: false,
   }
 }
 

@@ -27,7 +27,9 @@ export class QuotaGate implements CallGate {
   /** Part of a quota from which its owner is notified. */
   readonly #near: number
   readonly #labelOf: (metered: Metered) => Promise<string | undefined>
-  readonly #begun = new WeakMap<GatedCall, Begun>()
+  /** Calls that have not ended. */
+  readonly #begun = new Map<GatedCall, Begun>()
+  #stopped = false
 
   /** `labelOf`: the name of the thing with a quota, for its owner. */
   constructor(
@@ -45,6 +47,7 @@ export class QuotaGate implements CallGate {
 
   /** One turn of the event loop checks and counts, so that no two calls take the last one. */
   decide(call: GatedCall): Decision {
+    if (this.#stopped) return 'pass'
     const atMs = Date.now()
     const metered = this.#of(call)
     let longest: (Reached & { readonly plan: Plan }) | undefined
@@ -73,6 +76,13 @@ export class QuotaGate implements CallGate {
       this.#took(one, call, tokens, nowMs)
     }
     if (sent) this.#usage.count(placeOf(call), { calls: 1, failures: failed && !sentAgain ? 1 : 0, tokens })
+  }
+
+  /** Counts each call in flight as one, since nothing counts its end. */
+  stop(): void {
+    this.#stopped = true
+    for (const call of this.#begun.keys()) this.#usage.count(placeOf(call), { calls: 1, failures: 0, tokens: 0 })
+    this.#begun.clear()
   }
 
   task(call: GatedCall): (event: TaskEvent) => void {

@@ -1,6 +1,7 @@
 import { definePlugin } from 'patchbay/contract'
 import type {} from 'patchbay/features'
 import { z } from 'zod'
+import { removeEnded } from './ended.ts'
 import { ERRORS, LIMITS } from './errors.ts'
 import { QuotaGate } from './gate.ts'
 import { type Metered, Plans } from './plans.ts'
@@ -73,7 +74,8 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     await plans.load()
     const metric = new UsedMetric(context, plans)
     const labelOf = (metered: Metered) => metric.labelOf(metered)
-    context.contribute('callGate', 'quotas', new QuotaGate(context, plans, usage, { near, labelOf }))
+    const gate = new QuotaGate(context, plans, usage, { near, labelOf })
+    context.contribute('callGate', 'quotas', gate)
     context.contribute('alertMetric', 'quotas.used', metric)
     context.contribute('builtPage', 'usage', { access: 'user' })
     const portable = new PortableQuotas(context, plans, usage)
@@ -97,9 +99,13 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     context.jobs.every(WRITE_MS, write)
     context.jobs.every(PRUNE_MS, async () => {
       await plans.prune()
-      for (const userId of plans.usersWithKeys()) await plans.keepKeys(userId, await context.people.keysBehind(userId))
+      for (const userId of plans.usersWithCredentials()) await removeEnded(context.people, plans, userId)
       await usage.prune(limits.usageDays)
     })
-    return write
+    return async () => {
+      gate.stop()
+      do await write()
+      while (usage.isChanged)
+    }
   },
 })

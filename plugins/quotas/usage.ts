@@ -89,11 +89,14 @@ export class Usage {
     return sum
   }
 
-  /** Writes what has changed. */
+  /** Something is not written yet. */
+  get isChanged(): boolean {
+    return this.#changed().length > 0
+  }
+
+  /** Writes what has changed, at most 500 rows of it. */
   async write(): Promise<void> {
-    const changed = [...this.#late, ...[...this.#users.values()].flatMap(entries => [...entries.values()])]
-      .filter(({ dirty }) => dirty)
-      .slice(0, MOST_ROWS)
+    const changed = this.#changed().slice(0, MOST_ROWS)
     if (changed.length === 0) return
     for (const entry of changed) entry.dirty = false
     const rows = changed.map(({ place, day, numbers }) => ({ ...place, day, ...numbers }))
@@ -147,6 +150,11 @@ export class Usage {
   forgetUser(userId: string): void {
     this.#users.delete(userId)
     this.#late = this.#late.filter(({ place }) => place.user_id !== userId)
+  }
+
+  #changed(): Entry[] {
+    const all = [...this.#late, ...[...this.#users.values()].flatMap(entries => [...entries.values()])]
+    return all.filter(({ dirty }) => dirty)
   }
 
   #entry(wanted: Place): Entry {

@@ -1,11 +1,16 @@
 import type { ResultSource, ScopeView } from 'patchbay/features'
 
-/** Limits of kept results: bytes, and time in milliseconds. */
-export interface KeptLimits {
-  readonly keptResultBytes: number
-  readonly keptResultBytesPerUser: number
-  readonly keptResultMs: number
+const MIB = 1024 * 1024
+
+/** Limits of full results that are kept after truncation. */
+export const KEPT_LIMITS = {
+  keptResultBytes: 64 * MIB,
+  keptResultBytesPerUser: 24 * MIB,
+  keptResultMs: 10 * 60_000,
 }
+
+/** The limits in force. */
+export type KeptLimits = Readonly<typeof KEPT_LIMITS>
 
 /**
  * A text that is read in pieces, or the JSON text of one block that is read as a whole: a parsed object could take

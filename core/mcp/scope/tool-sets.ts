@@ -72,13 +72,6 @@ export class ToolSets {
       return undefined
     }
   }
-
-  /** Bytes that all sets keep for a user. */
-  keptBytes(userId: string): number {
-    let bytes = 0
-    for (const set of this.#all().values()) bytes += set.keptBytes?.(userId) ?? 0
-    return bytes
-  }
 }
 
 /** The tools whose names nobody has yet. Throws for an item that is no tool. */

@@ -36,12 +36,13 @@ export interface FormerPlaces {
 const KEY = /^[A-Za-z0-9_-]{1,64}$/
 const MOST_CHARACTERS = 65_536
 
-/** The values of a plugin, in the store. */
-export function pluginSettings(plugin: string, kept: () => KeptIn): PluginSettings {
+/** The values of a plugin, in the store. `requireWriting`: throws Error for a plugin that may store nothing any more. */
+export function pluginSettings(plugin: string, kept: () => KeptIn, requireWriting: () => void): PluginSettings {
   const prefix = userPrefix(plugin)
   return {
     hub: async () => kept().user(kept().pluginScope(plugin)),
     async setHub(values) {
+      requireWriting()
       checkValues(values)
       await kept().setPlugin(plugin, values)
     },
@@ -52,6 +53,7 @@ export function pluginSettings(plugin: string, kept: () => KeptIn): PluginSettin
       )
     },
     async setUser(userId, values) {
+      requireWriting()
       checkValues(values)
       const own = Object.entries(values).map(([key, value]) => [`${prefix}${key}`, value])
       await kept().setUser(actorOf(plugin), userId, Object.fromEntries(own))
@@ -59,10 +61,15 @@ export function pluginSettings(plugin: string, kept: () => KeptIn): PluginSettin
   }
 }
 
-/** The secrets of a plugin, sealed in the store. */
-export function pluginSecrets(plugin: string, kept: () => KeptIn, former: FormerPlaces = {}): PluginSecrets {
+/** The secrets of a plugin, sealed in the store. `requireWriting`: as of its settings. */
+export function pluginSecrets(
+  plugin: string,
+  kept: () => KeptIn,
+  { requireWriting, former = {} }: { readonly requireWriting: () => void; readonly former?: FormerPlaces | undefined },
+): PluginSecrets {
   const place = (scope: string, key: string, put: (value: string | null) => Promise<void>): SecretPlace => ({
     async put(value) {
+      requireWriting()
       checkLength(value ?? '')
       await put(value)
     },
@@ -72,7 +79,7 @@ export function pluginSecrets(plugin: string, kept: () => KeptIn, former: Former
   return {
     hub(key) {
       checkKey(key)
-      if (former.system) return systemPlace(plugin, key, kept())
+      if (former.system) return systemPlace(plugin, key, kept(), requireWriting)
       return place(kept().pluginScope(plugin), key, value => kept().setPlugin(plugin, {}, { [key]: value }))
     },
     user(userId, key) {
@@ -83,9 +90,12 @@ export function pluginSecrets(plugin: string, kept: () => KeptIn, former: Former
   }
 }
 
-function systemPlace(plugin: string, key: string, kept: KeptIn): SecretPlace {
+function systemPlace(plugin: string, key: string, kept: KeptIn, requireWriting: () => void): SecretPlace {
   return {
-    put: value => kept.setSystemSecret(actorOf(plugin), key, value),
+    async put(value) {
+      requireWriting()
+      await kept.setSystemSecret(actorOf(plugin), key, value)
+    },
     open: () => kept.openSystemSecret(key),
     describe: () => kept.systemSecretInfo(key),
   }

@@ -64,6 +64,8 @@ export interface ServiceParts {
   undo(work: () => void): void
   /** Throws Error for a plugin that has ended. */
   requireOpen(): void
+  /** Throws Error for a plugin of which the clean-up and the jobs have ended, too. */
+  requireWriting(): void
 }
 
 /** The services of a plugin, which are members of its context. */
@@ -85,10 +87,10 @@ export function mainServices(parts: ServiceParts): Services {
     jobs,
     calls: pluginCalls({ ...callSource(hub, work => parts.undo(work)), log: parts.log, signal }),
     routes: { add: route => addRoute(openRoute(route as unknown as Parameters<typeof openRoute>[0])) },
-    settings: pluginSettings(name, () => hub().settings),
+    settings: pluginSettings(name, () => hub().settings, parts.requireWriting),
     secrets: made(() => {
       const former = isBundled ? hub().formerPlaces[name] : undefined
-      return pluginSecrets(name, () => hub().settings, former)
+      return pluginSecrets(name, () => hub().settings, { former, requireWriting: parts.requireWriting })
     }),
     sealing: pluginSealing(name, () => hub().sealer),
     folder: async () => pluginFolder(hub().dataDir, name, isBundled ? hub().formerPlaces[name] : undefined),

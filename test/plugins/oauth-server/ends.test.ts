@@ -1,8 +1,11 @@
-/** Codes, requests, tokens and grants end when they should: the dates of the hub are moved, and nothing waits. */
+/** Codes, requests, tokens and grants end when they should: the dates of the hub are moved. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, type Hub, startHub, stdioFixture } from '../../support/hub.ts'
 import { RawOAuth, requestAt } from '../../support/oauth.ts'
-import { online } from '../../support/servers.ts'
+import { RawClient, SseReader } from '../../support/raw-mcp.ts'
+import { inFlight, online } from '../../support/servers.ts'
+import { until } from '../../support/wait.ts'
+import { RawModern } from '../../unit/mcp/modern-support.ts'
 import { INITIALIZE, sendMcp } from './site.ts'
 
 const [SECOND, MINUTE, HOUR, DAY] = [1_000, 60_000, 3_600_000, 86_400_000]
@@ -17,8 +20,10 @@ beforeAll(async () => {
   const admin = await hub.setup()
   ada = await hub.user('ada')
   await admin.ok('POST', '/api/servers', { name: 'echo', visibility: 'public', ...stdioFixture('echo') })
-  await online(admin, ['echo'])
+  await admin.ok('POST', '/api/servers', { name: 'slow', visibility: 'public', ...stdioFixture('slow') })
+  await online(admin, ['echo', 'slow'])
   await ada.ok('POST', '/api/groups', { name: 'a', members: [{ server: 'admin~echo' }] })
+  await ada.ok('POST', '/api/groups', { name: 's', members: [{ server: 'admin~slow' }] })
   app = await new RawOAuth(hub.url).register()
 }, 60_000)
 afterAll(() => hub?.stop(), 60_000)
@@ -29,9 +34,19 @@ async function wait(ms: number): Promise<void> {
 }
 
 /** Tokens of a new sign-in; the person's own session may have ended meanwhile. */
-async function tokens() {
+async function tokens(path = '/mcp/a') {
   ada = await hub.signIn('ada')
-  return app.tokens(ada, '/mcp/a')
+  return app.tokens(ada, path)
+}
+
+/** The tokens of a grant that ends after this time. */
+async function nearlyOver(path: string, leftMs: number) {
+  let last = await tokens(path)
+  for (const days of [29, 29, 29, 29, 29, 29, 6]) {
+    await wait(days * DAY - (days === 6 ? leftMs : 0))
+    last = (await app.refresh(last.refresh_token)).body
+  }
+  return last
 }
 
 const opens = async (token: string) => (await sendMcp(hub, '/mcp/a', token, INITIALIZE)).status
@@ -105,17 +120,34 @@ test('a grant ends after 30 days without use', async () => {
 })
 
 test('a grant ends after 180 days in any case', async () => {
-  let { refresh_token: refresh } = await tokens()
-  for (const days of [29, 29, 29, 29, 29, 29]) {
-    await wait(days * DAY)
-    const { status, body } = await app.refresh(refresh)
-    expect(status).toBe(200)
-    refresh = body.refresh_token
-  }
-  await wait(6 * DAY - HOUR)
-  const last = await app.refresh(refresh)
-  expect([last.status, await opens(last.body.access_token)]).toEqual([200, 200])
+  const last = await nearlyOver('/mcp/a', HOUR)
+  expect(await opens(last.access_token)).toBe(200)
   await wait(HOUR + MINUTE)
-  expect((await app.refresh(last.body.refresh_token)).body.error).toBe('invalid_grant')
-  expect(await opens(last.body.access_token)).toBe(401)
+  expect((await app.refresh(last.refresh_token)).body.error).toBe('invalid_grant')
+  expect(await opens(last.access_token)).toBe(401)
+})
+
+test('streams and calls in flight end with a grant that is over, though the access token is valid for longer', async () => {
+  const { access_token: access, expires_in: seconds } = await nearlyOver('/mcp/s', HOUR / 2)
+  expect(seconds).toBe(3_600)
+  const legacy = await new RawClient(hub, '/mcp/s', access).open()
+  const modern = new RawModern(hub, '/mcp/s', access)
+  const long = { name: 'wait', arguments: { ms: 600_000 } }
+  const streams = [
+    new SseReader(await legacy.get()),
+    new SseReader(await modern.send('subscriptions/listen', { notifications: { toolsListChanged: true } })),
+  ]
+  const calls = [legacy.send('tools/call', long), modern.send('tools/call', long)]
+  ada = await hub.signIn('ada')
+  await inFlight(ada, 2)
+  const ended = new Set<number>()
+  const ends = [
+    ...streams.map(async reader => {
+      while (await reader.event());
+    }),
+    ...calls.map(async call => void (await (await call).text())),
+  ].map((end, at) => end.then(() => ended.add(at)))
+  await wait(HOUR / 2 + MINUTE)
+  await until(() => ended.size === ends.length, { what: 'the ends of streams and calls' })
+  expect((await modern.call('tools/list')).status).toBe(401)
 })

@@ -4,7 +4,7 @@ import { sharedFixture } from '../../mcp/shared-fixture.ts'
 import { type Client, type Hub, stdioFixture } from '../../support/hub.ts'
 import { startOnline } from '../../support/online-hub.ts'
 import { RawClient } from '../../support/raw-mcp.ts'
-import { statusOf } from '../../support/servers.ts'
+import { inFlight, statusOf } from '../../support/servers.ts'
 import { until } from '../../support/wait.ts'
 import { RawModern } from '../../unit/mcp/modern-support.ts'
 
@@ -14,6 +14,7 @@ const capabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
 const mcpServers = {
   echo: sharedFixture('echo'),
   tasks: sharedFixture('tasks'),
+  slow: sharedFixture('slow'),
   newer: { ...stdioFixture('extension-tasks', { WIRE: 'stdio' }), era: 'modern' },
 }
 let hub: Hub
@@ -119,6 +120,22 @@ test('quotas of the configuration count what was used on that day before, and af
   const { now } = await admin.ok('POST', '/api/monitoring/rule-preview', rule)
   expect(now.map(({ subject }: { subject: string }) => subject)).toEqual(['user admin: calls'])
   await configure({})
+})
+
+test('a call that is in flight while the plugin is switched off counts as one, with what was used until then', async () => {
+  await set('/api/servers/slow', { quota: { perDay: 1_000 } })
+  const calls = async () => (await admin.ok('GET', '/api/usage?range=1d&by=server')).items.find(isSlow)?.calls ?? 0
+  const isSlow = ({ server }: { server?: string }) => server === 'admin~slow'
+  const long = admin.request('POST', '/api/servers/slow/tools/wait/call', { arguments: { ms: 60_000 } })
+  await inFlight(admin)
+  await admin.ok('PATCH', '/api/admin/plugins/quotas', { enabled: false })
+  await admin.ok('POST', '/api/servers/slow/stop')
+  expect((await long).status).toBeGreaterThan(200)
+  await admin.ok('PATCH', '/api/admin/plugins/quotas', { enabled: true })
+  expect([await calls(), await usedOf('/api/servers/slow')]).toEqual([
+    1,
+    expect.objectContaining({ perDay: 1, atOnce: 0 }),
+  ])
 })
 
 test('the owner learns once which quota is nearly used up, and again when the quota is another one', async () => {

@@ -118,7 +118,6 @@ export async function startHttp(
           parkedCallsPerUser: 0,
           tasksPerUser: 0,
           leasesPerUser: 0,
-          keptResultBytesPerUser: 0,
         },
         ...{ bytesInFlightPerUser: 0, eventReplayBytesPerUser: 0 },
       }),

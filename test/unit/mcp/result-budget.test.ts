@@ -1,10 +1,10 @@
 import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
-import { LIMITS } from '../../../core/config/limits.ts'
 import type { JsonObject } from '../../../core/contract/json.ts'
 import type { ResultSource } from '../../../core/features/tools.ts'
 import { cutBytes, pieceEnd } from '../../../core/transport-kit/cut-text.ts'
 import { ResultBudget } from '../../../plugins/result-limits/result-budget.ts'
+import { KEPT_LIMITS } from '../../../plugins/result-limits/result-store.ts'
 import { RawClient } from '../../support/raw-mcp.ts'
 import { RawModern } from './modern-support.ts'
 import { catalog, groupRecord, member, serverRecord, startHub, tool } from './support.ts'
@@ -13,7 +13,7 @@ const reader = (key: string) => ({ key, actor: { userId: key.split('|')[0] ?? ''
 
 function budget() {
   const clock = { now: 1_000 }
-  const results = new ResultBudget(LIMITS, () => clock.now)
+  const results = new ResultBudget(KEPT_LIMITS, () => clock.now)
   const truncate = (
     result: JsonObject,
     maxBytes: number,

@@ -1,6 +1,5 @@
 import type { Authenticator } from '../../../core/auth/api.ts'
 import { LiveCredentials } from '../../../core/auth/live-credentials.ts'
-import { LIMITS } from '../../../core/config/limits.ts'
 import type {
   ServerCatalog,
   ToolDefinition,
@@ -411,7 +410,8 @@ export const noToolSets = new ToolSets(() => new Map(), console)
 /** Collects the contributions of a plugin's setup, without a host. */
 function contributionsOf(plugin: PluginDefinition, contribute: (id: string, contribution: unknown) => void): void {
   const context = {
-    contribute: (_: string, id: string, contribution: unknown) => contribute(id, contribution),
+    limits: plugin.limits,
+    contribute: (point: string, id: string, contribution: unknown) => point === 'tools' && contribute(id, contribution),
     metrics: { count() {}, gauge() {} },
   }
   void plugin.setup(context as unknown as PluginContext<undefined>)
@@ -431,7 +431,7 @@ export function startHub(setUp: (world: World, upstreams: FakeUpstreams) => void
   const calls: ToolCallRecord[] = []
   const middlewares: McpMiddleware[] = []
   const toolSets = new Map<string, ToolSet>()
-  contributionsOf(resultLimits(LIMITS), (id, set) => toolSets.set(id, set as ToolSet))
+  contributionsOf(resultLimits, (id, set) => toolSets.set(id, set as ToolSet))
   const clock = { skewMs: 0 }
   const resolver = world.resolver()
   const log = {

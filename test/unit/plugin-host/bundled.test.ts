@@ -1,5 +1,7 @@
 /** Lists of what is known of bundled plugins before they are loaded: they name what the definitions do. */
 import { expect, test } from 'bun:test'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { COMMANDS } from '../../../core/cli/commands.ts'
 import type { PluginDefinition } from '../../../core/contract/plugin.ts'
 import { bundledPlugins } from '../../../core/hub/bundled.ts'
@@ -9,6 +11,15 @@ import { BUNDLED_SETTINGS, HUB_SETTINGS, readHubEnvironment } from '../../../cor
 
 const all = (part: (definition: PluginDefinition<unknown>) => object | undefined): object =>
   Object.assign({}, ...bundledPlugins.map(part))
+
+test('each bundled plugin is the definition that its folder exports, as of a plugin from elsewhere', async () => {
+  const folder = join(import.meta.dir, '../../../plugins')
+  const folders = (await readdir(folder)).sort()
+  const exported = await Promise.all(folders.map(async name => (await import(join(folder, name, 'plugin.ts'))).default))
+  const named = [...bundledPlugins].sort((one, other) => (one.name < other.name ? -1 : 1))
+  expect(named.map(({ name }) => name)).toEqual(folders)
+  for (const [at, definition] of named.entries()) expect(exported[at] === definition ? '' : definition.name).toBe('')
+})
 
 test('the commands of bundled plugins are those of their definitions', () => {
   expect(BUNDLED_COMMANDS).toEqual(all(({ commands }) => commands) as typeof BUNDLED_COMMANDS)

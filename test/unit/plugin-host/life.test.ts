@@ -5,8 +5,10 @@ import { z } from 'zod'
 import type { Cleanup, PluginContext, PluginDefinition } from '../../../core/contract/plugin.ts'
 import type { UserActor } from '../../../core/contract/records.ts'
 import type { PluginHost } from '../../../core/plugin-host/host.ts'
+import type { HubServices } from '../../../core/plugin-host/services/services.ts'
 import { pluginHost } from '../../support/plugin-host.ts'
 import { makeTemp, removeTemp } from '../../support/temp.ts'
+import { openWorld } from '../registry/world.ts'
 
 type Definition = PluginDefinition<unknown>
 type Context = PluginContext<unknown>
@@ -97,6 +99,44 @@ test('a plugin that has ended adds nothing more, and starts again', async () => 
   expect(late?.()).toEqual({ contribute: ended, routes: ended, records: ended, events: ended })
   expect(host.contributions('bridge').size).toBe(0)
   expect(await host.configure(ADMIN, 'late', { enabled: true })).toMatchObject({ state: 'running' })
+})
+
+test('a plugin that has ended stores no settings and secrets, and its jobs store theirs until they end', async () => {
+  const world = await openWorld()
+  hosts.push({ stop: () => world.end() } as PluginHost)
+  let own: Context | undefined
+  let job: Promise<void> | undefined
+  const host = pluginHost({
+    ...{ folder: '.', services: { settings: world.registry.settings, formerPlaces: {} } as unknown as HubServices },
+    bundled: [
+      plugin('keeper', context => {
+        own ??= context
+        const { jobs, settings } = context
+        job ??= jobs.once('last', async signal => {
+          await new Promise(resolve => signal.addEventListener('abort', resolve))
+          await settings.setHub({ job: 'ended' })
+        })
+        return () => settings.setHub({ cleanUp: 'done' })
+      }),
+    ],
+  })
+  hosts.push(host)
+  await host.start()
+  await host.configure(ADMIN, 'keeper', { enabled: false })
+  await job
+  const ended = 'plugin "keeper" has ended and can store nothing more'
+  expect(await own?.settings.hub()).toEqual({ job: 'ended', cleanUp: 'done' })
+  const late = [
+    () => own?.settings.setHub({ late: true }),
+    () => own?.settings.setUser('u1', { late: true }),
+    () => own?.secrets.hub('late').put('secret'),
+    () => own?.secrets.user('u1', 'late').put('secret'),
+  ]
+  for (const store of late) await expect(store()).rejects.toThrow(ended)
+  expect(await own?.settings.hub()).toEqual({ job: 'ended', cleanUp: 'done' })
+  expect(await own?.secrets.hub('late').describe()).toBeUndefined()
+  expect(await host.configure(ADMIN, 'keeper', { enabled: true })).toMatchObject({ state: 'running' })
+  await expect(own?.settings.setHub({ late: true })).rejects.toThrow(ended)
 })
 
 describe('an end', () => {

@@ -202,7 +202,6 @@ export class World {
           parkedCallsPerUser: 0,
           tasksPerUser: 0,
           leasesPerUser: 0,
-          keptResultBytesPerUser: 0,
           bytesInFlightPerUser: 0,
           eventReplayBytesPerUser: 0,
         }),
