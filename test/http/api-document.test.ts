@@ -102,6 +102,30 @@ test('names each operation once, with a summary, a declared tag and who may use 
   }
 })
 
+/** Everything that the hub does for callers without a credential: a public route is added here on purpose. */
+const PUBLIC = [
+  ...['GET /.well-known/oauth-authorization-server', 'GET /.well-known/oauth-protected-resource'],
+  ...['GET /.well-known/oauth-protected-resource/{rest}', 'GET /.well-known/openid-configuration'],
+  ...['GET /.well-known/openid-configuration/jwks', 'GET /authorize', 'POST /register', 'POST /revoke', 'POST /token'],
+  ...['GET /api/assistant/ws', 'GET /api/docs', 'GET /api/openapi.json', 'GET /health', 'GET /metrics'],
+  ...['GET /api/auth/providers', 'POST /api/auth/providers/{id}/finish', 'POST /api/auth/providers/{id}/start'],
+  ...['POST /api/auth/forwarded', 'POST /api/auth/login', 'POST /api/auth/passkeys/options'],
+  ...['POST /api/auth/passkeys/sign-in', 'POST /api/auth/reset', 'POST /api/auth/second-factor'],
+  ...['GET /api/public/info', 'GET /api/public/servers', 'GET /api/setup', 'POST /api/setup'],
+  ...['GET /oauth/client-metadata.json', 'GET /plugins/{plugin}/{digest}/{file}'],
+]
+
+test('has no public routes but these', async () => {
+  const open = operations.filter(({ operation }) => operation.security.length === 0)
+  expect(open.map(({ name }) => name).sort()).toEqual(PUBLIC.toSorted())
+  // Routes that are contributed with a path alone are in no document.
+  for (const path of ['hosted-keys/platforms', 'hosted-keys/test', 'rank-embeddings/status', 'rank-embeddings/key']) {
+    const { status } = await fetch(`${hub.url}/api/plugins/${path}`)
+    expect([path, status]).toEqual([path, 401])
+    expect([path, (await admin.request('GET', `/api/plugins/${path}`)).status]).not.toEqual([path, 404])
+  }
+})
+
 test('shows the fields of bodies that are validated elsewhere, and the limits of maps', () => {
   const bodyOf = (route: string, method: string) =>
     document.paths[route][method].requestBody.content['application/json']

@@ -20,14 +20,14 @@ afterAll(async () => {
   await registry?.stop(true)
 }, 120_000)
 
-/** The source lists one remote server, of this version and with this path. */
-async function list(version: string, path: string): Promise<void> {
+/** The source lists one remote server, of this version and with this path and these headers. */
+async function list(version: string, path: string, headers: readonly object[] = []): Promise<void> {
   const url = `https://versioned.example/${path}`
   servers = [
     {
       server: {
         ...{ name: 'com.example/versioned', title: 'Versioned', description: 'Has versions', version },
-        remotes: [{ type: 'streamable-http', url }],
+        remotes: [{ type: 'streamable-http', url, headers }],
       },
       _meta: { 'io.modelcontextprotocol.registry/official': { status: 'active', isLatest: true } },
     },
@@ -56,6 +56,9 @@ test('nothing is installed or changed by the plan of another template, of anothe
   expect([(await done(foreign.planHash)).json.code, old.to]).toEqual(['plan_changed', '2.0.0'])
   await list('2.0.0', 'd')
   expect((await done(old.planHash)).json.code).toBe('plan_changed')
+  const { planHash: unedited } = await planned(bob)
+  for (const description of ['meanwhile', null]) await admin.ok('PATCH', '/api/servers/shared', { description })
+  expect((await done(unedited)).json.code).toBe('plan_changed')
   const { planHash } = await planned(bob)
   await share('use')
   const lost = await done(planHash)
@@ -64,4 +67,11 @@ test('nothing is installed or changed by the plan of another template, of anothe
   await share('change')
   expect((await done(planHash)).status).toBe(200)
   expect((await admin.ok('GET', '/api/servers/shared')).url).toBe('https://versioned.example/d')
+
+  // A plan shows the configuration, also while inputs are missing.
+  await list('3.0.0', 'e', [{ name: 'X-Key', isRequired: true, isSecret: true }])
+  expect((await planned(bob)).missing).toEqual(['X-Key'])
+  await share('use')
+  const unseen = await bob.request('POST', `${UPGRADE}?dryRun=true`, {})
+  expect([unseen.status, unseen.json.code]).toEqual([403, 'not_owner'])
 })
