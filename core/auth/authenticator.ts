@@ -186,15 +186,19 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator & {
     return { userId: key.ownerId, credential, epoch: null, keyHash }
   }
 
+  const isWithdrawn = async (credential: Credential, keyHash: string | null): Promise<boolean> => {
+    if (credential.kind === 'session') return revocations.isRevoked(credential.familyId)
+    if (credential.kind === 'grant') return !(await verifiers.isInForce(credential))
+    return keyHash !== null && !isUnchanged(await registry.keys.byHash(keyHash), credential)
+  }
+
   /** Reads the rows again for a credential that was verified before. */
   const isStillValid = async (verified: Verified): Promise<boolean> => {
     const change = changes
     const { actor, epoch, keyHash } = verified
     const { credential } = actor
     if (now() >= endMs(credential) || !verifiers.isOpen(credential)) return false
-    if (credential.kind === 'session' && (await revocations.isRevoked(credential.familyId))) return false
-    if (keyHash !== null && !isUnchanged(await registry.keys.byHash(keyHash), credential)) return false
-    if (credential.kind === 'grant' && !(await verifiers.isInForce(credential))) return false
+    if (await isWithdrawn(credential, keyHash)) return false
     const user = await registry.users.byId(actor.userId)
     if (!user || user.disabled || user.role !== actor.role) return false
     if (epoch !== null && epoch !== user.tokenEpoch) return false

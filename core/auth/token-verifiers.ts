@@ -1,5 +1,6 @@
 import type { Credential } from '../contract/records.ts'
 import type { GrantedCredential, TokenVerifier, VerifiedToken } from '../features/credentials.ts'
+import type { OwnGrant } from '../features/services/hub-services.ts'
 
 /** The plugins that verify tokens of their own. The hub authenticates before it has plugins: `source` is set later. */
 export class TokenVerifiers {
@@ -30,5 +31,12 @@ export class TokenVerifiers {
   async isInForce(credential: GrantedCredential): Promise<boolean> {
     for (const verifier of this.source.values()) if (await verifier.isInForce(credential)) return true
     return false
+  }
+
+  /** See `PluginPeople.grants`. */
+  async grants(userId: string): Promise<readonly OwnGrant[] | undefined> {
+    const lists = [...this.source.values()].map(verifier => verifier.grants(userId))
+    const known = await Promise.all(lists.filter(list => list !== undefined))
+    return lists.length > 0 && known.length === lists.length ? known.flat() : undefined
   }
 }

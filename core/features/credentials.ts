@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { JsonObject } from '../contract/json.ts'
 import type { Credential } from '../contract/records.ts'
+import type { OwnGrant } from './services/hub-services.ts'
 
 declare module '../contract/points.ts' {
   interface ExtensionPoints {
@@ -45,6 +46,8 @@ export interface TokenVerifier {
    * false for what is not its own, and does not count as a use.
    */
   isInForce(credential: GrantedCredential): boolean | Promise<boolean>
+  /** What this user has agreed to for clients, and that is in force. Undefined: it keeps no record of that. */
+  grants(userId: string): Promise<readonly OwnGrant[]> | undefined
 }
 
 /** A refused request under `/mcp`. */

@@ -21,7 +21,7 @@ export interface Planned<Inputs, Shown extends object, Made> {
 
 /** The mark of a plan. */
 export interface PlanMark {
-  /** Equal only for the same inputs and the same outcome. */
+  /** Equal only for the same user, inputs and outcome. */
   readonly planHash: string
 }
 
@@ -56,19 +56,22 @@ export function plannedByReading<Inputs, Shown extends object, Made>(
   source: ReadSource<Inputs, Shown, Made>,
 ): Planned<Inputs, Shown, Made> {
   return {
-    plan: async (actor, inputs) => withMark(await source.draft(actor, inputs)),
+    plan: async (actor, inputs) => withMark(actor, await source.draft(actor, inputs)),
     async apply(actor, planHash, inputs) {
       const seen = requireHash(planHash)
       const draft = await source.draft(actor, inputs)
-      await requirePlanned(source, draft, seen)
+      await requirePlanned(source, actor, draft, seen)
       return draft.make()
     },
   }
 }
 
 /** Returns the shown part of a draft with its hash. */
-export async function withMark<Shown extends object>({ shown, decides }: Draft<Shown>): Promise<Shown & PlanMark> {
-  return { ...shown, planHash: await hashOf(decides) }
+export async function withMark<Shown extends object>(
+  actor: Pick<UserActor, 'userId'>,
+  { shown, decides }: Draft<Shown>,
+): Promise<Shown & PlanMark> {
+  return { ...shown, planHash: await hashOf(actor, decides) }
 }
 
 /** Throws for a request to do something whose plan nobody has seen. */
@@ -81,6 +84,7 @@ export function requireHash(planHash: string | undefined): string {
 /** Throws when the draft cannot be done, or is not what the plan with this hash has shown. */
 export async function requirePlanned(
   { what, unready }: PlanWords,
+  actor: Pick<UserActor, 'userId'>,
   { missing, decides, refuse }: Draft<object>,
   planHash: string,
 ): Promise<void> {
@@ -92,13 +96,14 @@ export async function requirePlanned(
     throw validationError(errors, unready)
   }
   refuse?.()
-  if ((await hashOf(decides)) !== planHash)
+  if ((await hashOf(actor, decides)) !== planHash)
     throw new HubError('plan_changed', `What this ${what} would do is not what was planned`)
 }
 
 /** SHA-256 (hex), independent of the order of members. Others are answered between two pieces: one may have 16 MiB. */
-async function hashOf(pieces: Iterable<JsonValue>): Promise<string> {
-  const hash = createHash('sha256')
+async function hashOf({ userId }: Pick<UserActor, 'userId'>, pieces: Iterable<JsonValue>): Promise<string> {
+  // Nobody does what only another user was shown.
+  const hash = createHash('sha256').update(`${userId}\n`)
   for (const piece of pieces) {
     hash.update(`${canonical(piece)}\n`)
     await nextTurn()

@@ -45,7 +45,7 @@ export class Plans {
         const rows = source.rows(actor, inputs, read)
         return this.#turns.take(actor.userId, source.what, () =>
           this.#apart.rehearse(rows, async together =>
-            withMark(await source.attempt(this.#within(together), { actor, inputs, read })),
+            withMark(actor, await source.attempt(this.#within(together), { actor, inputs, read })),
           ),
         )
       },
@@ -58,7 +58,7 @@ export class Plans {
           async () => source.rows(actor, inputs, read),
           async parts => {
             const draft = await source.attempt(parts, { actor, inputs, read })
-            await requirePlanned(source, draft, seen)
+            await requirePlanned(source, actor, draft, seen)
             return draft.finish(seen)
           },
         )

@@ -45,5 +45,6 @@ export function tokenVerifier(tokens: AccessTokens, grants: Grants, ended: Ended
     },
     hasEnded: credential => ended.has(credential),
     isInForce: async credential => !ended.has(credential) && (await grants.inForce(credential.grantId)) !== undefined,
+    grants: async userId => (await grants.list(userId)).map(({ id, client_name: label }) => ({ id, label })),
   }
 }

@@ -30,6 +30,12 @@ export const ERRORS: Readonly<Record<string, ErrorKind>> = {
     rpc: -32603,
     retry: true,
   },
+  quota_client_unknown: {
+    status: 404,
+    title: 'No such client to limit',
+    remedy:
+      'GET /api/oauth/grants lists your connected apps. One that another issuer lets in is known by its first call.',
+  },
   quota_plans: {
     status: 409,
     title: 'Too many quotas',

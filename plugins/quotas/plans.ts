@@ -1,6 +1,6 @@
 import type { PluginTables } from 'patchbay/contract'
 import { type DayNumbers, dayOf, Meter } from './meter.ts'
-import { isEmpty, keySubject, OF_DAY, type Plan, type Quota, toolSubject } from './quota.ts'
+import { isEmpty, OF_DAY, type Plan, type Quota, toolSubject } from './quota.ts'
 import type { PlanRow, QuotaTables } from './tables.ts'
 import type { Usage } from './usage.ts'
 
@@ -138,15 +138,15 @@ export class Plans {
       for (const [subject, { plan }] of known) if (plan[of] === id) known.delete(subject)
   }
 
-  /** Users who have set quotas for keys. */
-  usersWithKeys(): ReadonlySet<string> {
-    return new Set(this.all().flatMap(({ plan: { kind, userId } }) => (kind === 'key' && userId ? [userId] : [])))
+  /** Users who have set quotas for keys or clients. */
+  usersWithCredentials(): ReadonlySet<string> {
+    const ids = this.all().map(({ plan: { kind, userId } }) => (kind === 'key' || kind === 'grant' ? userId : null))
+    return new Set(ids.filter(id => id !== null && id !== undefined))
   }
 
-  /** Removes the quotas of a user's keys that are not among `known`. */
-  async keepKeys(userId: string, known: ReadonlySet<string>): Promise<void> {
-    const living = new Set([...known].map(keySubject))
-    const gone = (await this.rows({ user_id: userId, kind: 'key' })).filter(({ id }) => !living.has(id))
+  /** Removes a user's quotas of a kind whose subjects are not among `known`. */
+  async keep(userId: string, kind: 'key' | 'grant', known: ReadonlySet<string>): Promise<void> {
+    const gone = (await this.rows({ user_id: userId, kind })).filter(({ id }) => !known.has(id))
     for (const row of gone) await this.set(row, null, { calls: 0, tokens: 0 })
   }
 

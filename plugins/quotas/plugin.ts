@@ -1,6 +1,7 @@
 import { definePlugin } from 'patchbay/contract'
 import type {} from 'patchbay/features'
 import { z } from 'zod'
+import { removeEnded } from './ended.ts'
 import { ERRORS, LIMITS } from './errors.ts'
 import { QuotaGate } from './gate.ts'
 import { type Metered, Plans } from './plans.ts'
@@ -98,7 +99,7 @@ export default definePlugin<z.infer<typeof config> | undefined>({
     context.jobs.every(WRITE_MS, write)
     context.jobs.every(PRUNE_MS, async () => {
       await plans.prune()
-      for (const userId of plans.usersWithKeys()) await plans.keepKeys(userId, await context.people.keysBehind(userId))
+      for (const userId of plans.usersWithCredentials()) await removeEnded(context.people, plans, userId)
       await usage.prune(limits.usageDays)
     })
     return async () => {

@@ -1,7 +1,8 @@
-import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
+import { HubError, type PluginContext, type ServerRecord, type UserActor } from 'patchbay/contract'
 import type {} from 'patchbay/features'
 import { requireSignIn, type StatedSettings } from 'patchbay/plugin-kit'
 import { z } from 'zod'
+import { removeEnded } from './ended.ts'
 import type { LIMITS } from './errors.ts'
 import { dayOf } from './meter.ts'
 import type { Metered, Plans } from './plans.ts'
@@ -10,6 +11,7 @@ import type { PlanRow } from './tables.ts'
 import type { Usage, UsageOf } from './usage.ts'
 
 const TAG = 'quotas'
+const DAY_MS = 86_400_000
 const ref = z.object({ ref: z.string().max(512) })
 const user = z.object({ name: z.string().max(256) })
 const id = z.object({ id: z.string().min(1).max(64) })
@@ -22,6 +24,13 @@ const serverBody = z.object({
 })
 const used = z.object({ perMinute: z.number(), perDay: z.number(), atOnce: z.number(), resultTokensPerDay: z.number() })
 const answer = z.object({ quota: quotaSchema.nullable(), used: used.optional() })
+const serverAnswer = answer.extend({
+  tools: z.record(z.string(), answer),
+  warnings: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'Quotas of tools that the server does not have, where its list is known' }),
+})
 const keyAnswer = answer.extend({
   behind: z
     .array(z.object({ id: z.string(), label: z.string().optional(), quota: quotaSchema, used }))
@@ -40,7 +49,7 @@ export function addQuotaRoutes(
   usage: Usage,
   portable: Pick<StatedSettings, 'refuseStated'>,
 ): void {
-  const { routes, servers, groups, people } = context
+  const { routes, servers, groups, people, states } = context
   const limits = context.limits as typeof LIMITS
 
   const ownServer = (actor: UserActor, name: string) => servers.find(actor, name, 'owner')
@@ -52,6 +61,20 @@ export function addQuotaRoutes(
       throw new HubError('key_not_found', `You have no access key ${JSON.stringify(keyId)}`)
   }
 
+  /** Where no plugin keeps a record of grants, a client is known by its calls. */
+  async function ownGrant({ userId }: UserActor, grantId: string): Promise<string> {
+    const subject = grantSubject(userId, grantId)
+    const known = await people.grants(userId)
+    const isKnown = known ? known.some(grant => grant.id === grantId) : await hasCalled(userId, grantId)
+    if (isKnown || (!known && plans.get(subject))) return subject
+    throw context.error('quota_client_unknown', `You have no connected client ${JSON.stringify(grantId)}`)
+  }
+
+  async function hasCalled(userId: string, grantId: string): Promise<boolean> {
+    const since = dayOf(Date.now() - (limits.usageDays - 1) * DAY_MS)
+    return (await usage.sums({ by: 'day', userId, keyIds: [`grant:${grantId}`], since })).length > 0
+  }
+
   /** Sets the quota of a thing, which counts what was used today where that is known. */
   async function set(row: Omit<PlanRow, 'quota'>, quota: Quota | null, of?: Omit<UsageOf, 'by' | 'since'>) {
     const today = dayOf(Date.now())
@@ -61,7 +84,7 @@ export function addQuotaRoutes(
   }
 
   async function requireRoom(user_id: string, subject: string): Promise<void> {
-    await plans.keepKeys(user_id, await people.keysBehind(user_id))
+    await removeEnded(people, plans, user_id)
     const known = (await plans.rows({ user_id })).filter(({ kind, id }) => kind !== 'user' && id !== subject)
     if (known.length < limits.quotasPerUser) return
     const message = `You have set ${known.length} quotas for keys and clients, at most ${limits.quotasPerUser}`
@@ -75,12 +98,12 @@ export function addQuotaRoutes(
     answers: {
       200: {
         description: 'The quotas, and what is used',
-        schema: answer.extend({ tools: z.record(z.string(), answer) }),
+        schema: serverAnswer,
         example: { ...example, tools: { send_mail: { quota: { perDay: 20 }, used: { ...example.used, perDay: 3 } } } },
       },
     },
     async handle({ actor, params }) {
-      return { body: await shownServer((await ownServer(actor, params.ref)).id) }
+      return { body: await shownServer(actor, await ownServer(actor, params.ref)) }
     },
   })
 
@@ -92,14 +115,15 @@ export function addQuotaRoutes(
     answers: {
       200: {
         description: 'The quotas, and what is used',
-        schema: answer.extend({ tools: z.record(z.string(), answer) }),
+        schema: serverAnswer,
         example: { ...example, tools: {} },
       },
       409: { description: 'quota_plans: too many tools with a quota' },
     },
     audit: 'server',
     async handle({ actor, params, body: { quota, tools } }) {
-      const { id: serverId } = await ownServer(actor, params.ref)
+      const server = await ownServer(actor, params.ref)
+      const { id: serverId } = server
       requireSignIn(actor, 'Quotas')
       portable.refuseStated({ kind: 'server', id: serverId })
       const { toolQuotasPerServer: most } = limits
@@ -108,7 +132,7 @@ export function addQuotaRoutes(
       const base = { user_id: null, server_id: serverId, group_id: null }
       if (quota !== undefined) await set({ ...base, id: `server:${serverId}`, kind: 'server' }, quota, { serverId })
       if (tools) await setTools(serverId, tools)
-      return { body: await shownServer(serverId) }
+      return { body: await shownServer(actor, server) }
     },
   })
 
@@ -175,9 +199,12 @@ export function addQuotaRoutes(
     ...{ method: 'GET', path: '/api/grants/{id}/quota', whole: true, access: 'user', tag: TAG },
     summary: 'Quota of a client that you have agreed to',
     params: id,
-    answers: { 200: { description: 'The quota, and what is used', schema: answer, example } },
+    answers: {
+      200: { description: 'The quota, and what is used', schema: answer, example },
+      404: { description: 'quota_client_unknown' },
+    },
     async handle({ actor, params }) {
-      return { body: shown(plans.get(grantSubject(actor.userId, params.id))) }
+      return { body: shown(plans.get(await ownGrant(actor, params.id))) }
     },
   })
 
@@ -188,12 +215,13 @@ export function addQuotaRoutes(
     body,
     answers: {
       200: { description: 'The quota, and what is used', schema: answer, example },
+      404: { description: 'quota_client_unknown' },
       409: { description: 'quota_plans' },
     },
     audit: 'grant',
     async handle({ actor, params, body: { quota } }) {
       requireSignIn(actor, 'Quotas')
-      const subject = grantSubject(actor.userId, params.id)
+      const subject = await ownGrant(actor, params.id)
       const row = { id: subject, kind: 'grant', user_id: actor.userId, server_id: null, group_id: null } as const
       await requireRoom(actor.userId, subject)
       return set(row, quota, { userId: actor.userId, keyIds: [`grant:${params.id}`] })
@@ -247,12 +275,23 @@ export function addQuotaRoutes(
     return { ...shown(plans.get(keySubject(keyId))), ...(behind.length === 0 ? {} : { behind }) }
   }
 
-  async function shownServer(serverId: string) {
+  async function shownServer(actor: UserActor, { id: serverId, ownerName, name }: ServerRecord) {
     const rows = await plans.rows({ server_id: serverId, kind: 'tool' })
     const prefix = toolSubject(serverId, '')
     const tools = rows.map(({ id: subject }) => [subject.slice(prefix.length), shown(plans.get(subject))] as const)
-    return { ...shown(plans.get(`server:${serverId}`)), tools: Object.fromEntries(tools) }
+    const known = tools.length === 0 ? undefined : await states.tools(actor, `${ownerName}~${name}`)
+    const missing = known ? tools.filter(([tool]) => !known.includes(tool)) : []
+    return {
+      ...shown(plans.get(`server:${serverId}`)),
+      tools: Object.fromEntries(tools),
+      ...(missing.length === 0 ? {} : { warnings: missing.map(([tool]) => noSuchTool(name, tool)) }),
+    }
   }
+}
+
+function noSuchTool(server: string, tool: string): string {
+  const [at, of] = [server, tool].map(one => JSON.stringify(one))
+  return `The server ${at} has no tool ${of} at present, so that the quota of this tool limits nothing: it counts by the name that the server gives the tool, not by a name of yours`
 }
 
 /** A quota with what is used of it; without a quota nothing is counted. */

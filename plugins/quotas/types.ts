@@ -13,6 +13,7 @@ declare module 'patchbay/contract' {
     quota_day: UsedUp
     quota_at_once: UsedUp
     quota_tokens: UsedUp
+    quota_client_unknown: never
     quota_plans: never
   }
   interface PluginEvents {

@@ -1,5 +1,6 @@
 import { HubError, type PluginContext, type UserActor } from 'patchbay/contract'
 import { z } from 'zod'
+import { removeEnded } from './ended.ts'
 import { foreignQuotas } from './foreign.ts'
 import { dayOf } from './meter.ts'
 import type { Plans } from './plans.ts'
@@ -110,16 +111,18 @@ export function addUsageRoutes(context: PluginContext<unknown>, plans: Plans, us
   }
 
   async function concerning(actor: UserActor) {
-    const [own, ownKeys, ownServers, ownGroups] = await Promise.all([
+    await removeEnded(context.people, plans, actor.userId)
+    const [own, ownKeys, clients = [], ownServers, ownGroups] = await Promise.all([
       plans.rows({ user_id: actor.userId }),
       context.people.keys(actor),
+      context.people.grants(actor.userId),
       servers.list(actor),
       groups.list(actor),
     ])
     const keys = own.flatMap(({ id: subject, kind }) => {
       const id = subject.slice(subject.lastIndexOf(':') + 1)
       if (kind !== 'key' && kind !== 'grant') return []
-      const name = ownKeys.find(key => key.id === id)?.label
+      const name = (kind === 'key' ? ownKeys : clients).find(one => one.id === id)?.label
       return [{ of: kind, subject, id, ...(name === undefined ? {} : { name }) }]
     })
     const ofServers = await Promise.all(

@@ -111,6 +111,25 @@ test('changes are planned too; what others own and what the settings file holds 
   expect([held.status, held.json.code]).toEqual([409, 'settings_read_only'])
 })
 
+test('a plan is for the user to whom it was shown alone', async () => {
+  const wish = { name: 'mine', token: 't' }
+  const [cleo, dora] = [await hub.user('cleo'), await hub.user('dora')]
+  const seen = await cleo.ok('POST', `${KITS}?dryRun=true`, wish)
+  expect((await dora.request('POST', KITS, { ...wish, planHash: seen.planHash })).json.code).toBe('plan_changed')
+  expect((await dora.ok('GET', '/api/servers?scope=mine')).items).toEqual([])
+  await cleo.ok('POST', KITS, { ...wish, planHash: seen.planHash })
+
+  // An administrator and the owner are shown the same change, and each confirms the own plan.
+  const path = `${KITS}/cleo~mine/note`
+  const planned = (client: Client) => client.ok('PUT', `${path}?dryRun=true`, { text: 'Both' })
+  const [{ planHash: foreign, ...hers }, { planHash, ...own }] = [await planned(cleo), await planned(admin)]
+  expect(hers).toEqual(own)
+  expect((await admin.request('PUT', path, { text: 'Both', planHash: foreign })).json.code).toBe('plan_changed')
+  expect((await cleo.ok('GET', '/api/groups/mine')).description).toBeUndefined()
+  await admin.ok('PUT', path, { text: 'Both', planHash })
+  expect((await cleo.ok('GET', '/api/groups/mine')).description).toBe('Both')
+})
+
 test('without a hash, and with one that is not of the plan, all refuse alike', async () => {
   const { bundleId } = (await sendBundle(admin, await packed(MANIFEST, { 'server/index.js': '' }))).json
   const document = { mcpServers: { brought: { url: 'https://brought.example/mcp', enabled: false } } }

@@ -211,6 +211,7 @@ export const PLUGIN_OCCASIONS: Readonly<Record<string, string>> = {
   quota_day: 'a call beyond the quota of a day',
   quota_at_once: 'a call while as many as the quota allows have not ended',
   quota_tokens: 'a call after the results of the day had as many tokens as the quota allows',
+  quota_client_unknown: 'the quota of a connected client that you do not have, or that has ended',
   quota_plans: 'setting a quota for one more key, client or tool than permitted',
   history_unavailable: 'log records are not stored, or the thread that keeps them is away',
   bundle_invalid: 'a file is sent as a bundle that is no zip, has no valid manifest, or breaks a rule for entries',

@@ -77,6 +77,9 @@ export type Person = Readonly<{
 /** An access key. `makers`: ids of those from which it descends, the oldest first; some may be deleted. */
 export type OwnKey = Readonly<{ id: string; label: string; makers: readonly string[] }>
 
+/** What a user has agreed to for a client. `label`: the name of the client. */
+export type OwnGrant = Readonly<{ id: string; label: string }>
+
 /** The users. */
 export interface PluginPeople {
   byId(userId: string): Promise<Person | undefined>
@@ -86,6 +89,11 @@ export interface PluginPeople {
   keys(actor: UserActor): Promise<readonly OwnKey[]>
   /** Ids of a user's access keys, and of those, perhaps deleted, from which its keys and records descend. */
   keysBehind(userId: string): Promise<ReadonlySet<string>>
+  /**
+   * What a user has agreed to for clients, and that is in force: ids as in a credential of the kind `grant`. Undefined where that is
+   * not known, since no plugin that verifies tokens runs, or one keeps no record.
+   */
+  grants(userId: string): Promise<readonly OwnGrant[] | undefined>
   /** The user with the rights of an ordinary one, for work outside of requests. Undefined when the user is gone or disabled. */
   actor(userId: string): Promise<UserActor | undefined>
   /**
@@ -111,6 +119,11 @@ export type PluginAudit = (
 /** States of servers that the actor may see; `waitMs`: longest wait until the server is online or stays offline. */
 export interface PluginStates {
   of(actor: Actor, ref: string, waitMs?: number): Promise<StateInfo>
+  /**
+   * The server's own names of its tools, as they were last read, also of those that are switched off. Undefined until they were read.
+   * The actor must be allowed to see the server's settings.
+   */
+  tools(actor: Actor, ref: string): Promise<readonly string[] | undefined>
   /** Closes the connections and opens new ones. The actor must be allowed to edit the server, which must be enabled. */
   restart(actor: Actor, ref: string): Promise<void>
 }

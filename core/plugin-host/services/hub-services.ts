@@ -1,5 +1,6 @@
 import type { Authenticator } from '../../auth/api.ts'
 import { personOf } from '../../auth/second-factors.ts'
+import type { TokenVerifiers } from '../../auth/token-verifiers.ts'
 import type { Upstreams } from '../../connections/api.ts'
 import { isInside } from '../../connections/sandbox/command.ts'
 import { HubError } from '../../contract/errors.ts'
@@ -7,6 +8,7 @@ import type { GuardedFetch } from '../../contract/fetch.ts'
 import { isJsonObject, type JsonObject } from '../../contract/json.ts'
 import type { Actor, GroupRecord, Role, ServerRecord, UserActor } from '../../contract/records.ts'
 import type { AddressRights } from '../../domain/address.ts'
+import { upstreamName } from '../../domain/tools/catalog-item.ts'
 import type {
   PluginAudit,
   PluginClient,
@@ -34,7 +36,10 @@ import { fromWireError } from '../../transport-kit/wire-error.ts'
 /** The parts of the hub that plugins act on, each in the rights of an actor. */
 export interface HubParts {
   readonly registry: Pick<Registry, 'servers' | 'groups' | 'users' | 'keys' | 'shares' | 'audit'>
-  readonly auth: { readonly authenticator: Pick<Authenticator, 'continues'> }
+  readonly auth: {
+    readonly authenticator: Pick<Authenticator, 'continues'>
+    readonly verifiers: Pick<TokenVerifiers, 'grants'>
+  }
   /** Undefined until the hub has begun, which is after the plugins. */
   upstreams(): (Pick<Upstreams, 'settled' | 'restart' | 'credentials'> & ServerViewDeps['upstreams']) | undefined
   templates(): ServerTemplates | undefined
@@ -161,6 +166,7 @@ export function pluginPeople({ registry: { users, keys }, auth }: HubParts): Plu
     byName: async (actor, name) => personOf(await users.byName(actor, name)),
     keys: async actor => (await keys.list(actor)).map(({ id, label, makers = [] }) => ({ id, label, makers })),
     keysBehind: userId => keys.behind(userId),
+    grants: userId => auth.verifiers.grants(userId),
     continues: actor => auth.authenticator.continues(actor),
     async actor(userId): Promise<UserActor | undefined> {
       const found = await users.byId(userId)
@@ -182,6 +188,10 @@ export function pluginStates({ registry, upstreams }: HubParts): PluginStates {
       const record = await servers.resolve(actor, `${ownerName}~${name}`, 'use')
       const { state, reason } = running.status(id, record)
       return { state, ...(reason ? { reason: { code: reason.code, message: reason.message } } : {}) }
+    },
+    async tools(actor, ref) {
+      const { id } = await servers.resolve(actor, ref, 'see')
+      return begun(upstreams()).catalog(id)?.tools.map(upstreamName)
     },
     async restart(actor, ref) {
       const record = await servers.resolve(actor, ref, 'change')

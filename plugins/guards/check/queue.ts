@@ -32,6 +32,7 @@ interface Job {
  */
 export class CheckQueue {
   readonly #open: () => CheckThread
+  readonly #now: () => number
   readonly #idle: CheckThread[] = []
   #threads = 0
   /** By owner and caller; the first waits longest. */
@@ -40,8 +41,10 @@ export class CheckQueue {
   readonly #running = new Map<string, string>()
   readonly #slow = new Set<string>()
 
-  constructor(open: () => CheckThread) {
+  /** `now`: milliseconds of a clock that never goes back. Default `performance.now`. */
+  constructor(open: () => CheckThread, now: () => number = () => performance.now()) {
     this.#open = open
+    this.#now = now
   }
 
   /** Rejects with `overloaded` when too much of the owner and caller waits, and when the check takes too long. */
@@ -94,7 +97,7 @@ export class CheckQueue {
 
   async #run(turn: string, { owner, request, done }: Job, thread: CheckThread): Promise<void> {
     this.#running.set(turn, owner)
-    const startedMs = performance.now()
+    const startedMs = this.#now()
     try {
       done.resolve(await thread.request(request, CHECK_MS))
     } catch (cause) {
@@ -104,7 +107,7 @@ export class CheckQueue {
     }
     this.#running.delete(turn)
     this.#slow.delete(owner)
-    if (performance.now() - startedMs > SLOW_MS) this.#remember(owner)
+    if (this.#now() - startedMs > SLOW_MS) this.#remember(owner)
     this.#idle.push(thread)
     this.#next()
   }

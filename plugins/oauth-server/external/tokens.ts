@@ -83,6 +83,11 @@ export class ExternalTokens implements TokenVerifier {
     return Date.now() < (this.#open.get(grantId)?.endMs ?? expiresAtMs)
   }
 
+  /** The issuer keeps the record, and the hub knows its tokens alone. */
+  grants(): undefined {
+    return undefined
+  }
+
   /** Ends the credentials of an account that its user has unlinked. */
   unlinked(account: ExternalAccount): void {
     const key = accountKey(account)

@@ -49,10 +49,6 @@ async function workOf(client: Client, content: Buffer): Promise<Work> {
   return { bytes: written() - before.bytes, ms: mainThreadMs(hub.pid) - before.ms }
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN
-}
-
 test('a bundle that one user removes stays with the others, and its file goes with the last of them', async () => {
   const content = bundle()
   for (const client of [ada, bob]) expect((await sendBundle(client, content)).status).toBe(201)
@@ -89,9 +85,11 @@ test('a bundle that somebody else has is written as a whole again, with as much 
       for (const { bundleId } of (await client.ok('GET', '/api/bundles')).items)
         await client.ok('DELETE', `/api/bundles/${bundleId}`)
   }
-  const of = (works: readonly Work[], what: keyof Work) => median(works.map(work => work[what]))
+  // What the hub writes meanwhile for other reasons only adds to a round.
+  const of = (works: readonly Work[], what: keyof Work) => Math.min(...works.map(work => work[what]))
   const shown = [known, fresh].map(works => `${of(works, 'bytes')} bytes, ${of(works, 'ms').toFixed(1)} ms`)
   console.log(`known: ${shown[0]}; new: ${shown[1]}`)
-  expect(of(fresh, 'bytes')).toBeGreaterThan(BUNDLE_BYTES)
-  expect(of(known, 'bytes') / of(fresh, 'bytes')).toBeCloseTo(1, 1)
+  for (const works of [known, fresh]) expect(of(works, 'bytes')).toBeGreaterThan(BUNDLE_BYTES)
+  // A bundle that was not written, or written twice, makes a difference of its whole size.
+  expect(Math.abs(of(known, 'bytes') - of(fresh, 'bytes'))).toBeLessThan(BUNDLE_BYTES / 4)
 }, 60_000)

@@ -95,18 +95,24 @@ describe('a plan', () => {
     expect(JSON.stringify(shown)).not.toContain('secret-of-somebody')
   })
 
-  test('is another one for other inputs, another name or another template', async () => {
-    const hash = async (template: MarketTemplate, asked = wish({ folder: 'a' })) =>
-      (await withMark(draftInstall(template, asked))).planHash
+  test('is another one for other inputs, another name, another user or another template', async () => {
+    const hash = async (template: MarketTemplate, asked = wish({ folder: 'a' }), userId = 'ann') =>
+      (await withMark({ userId }, draftInstall(template, asked))).planHash
     const first = await hash(TEMPLATE)
     expect(await hash(structuredClone(TEMPLATE))).toBe(first)
     const others = await Promise.all([
       hash(TEMPLATE, wish({ folder: 'b' })),
       hash(TEMPLATE, { ...wish({ folder: 'a' }), name: 'y' }),
       hash(TEMPLATE, { ...wish({ folder: 'a' }), start: true }),
+      hash(TEMPLATE, wish({ folder: 'a' }), 'bob'),
       hash({ ...TEMPLATE, version: '1.0.1' }),
+      // Parts that the plan does not show.
+      hash({ ...TEMPLATE, description: 'Reads all files' }),
+      hash(TEMPLATE, { ...wish({ folder: 'a' }), id: 't:files' }),
+      hash(TEMPLATE, wish({ folder: 'a', token: 'one-secret' })),
+      hash(TEMPLATE, wish({ folder: 'a', token: 'other-secret' })),
     ])
-    expect(new Set([first, ...others]).size).toBe(5)
+    expect(new Set([first, ...others]).size).toBe(10)
   })
 
   test('names what is missing, and refuses options, unknown inputs and variants', () => {

@@ -148,6 +148,22 @@ describe('a sign-in', () => {
     expect((await bob.request('DELETE', `/api/connections/${items[0].id}`)).json.code).toBe('connection_not_found')
   })
 
+  test('where the owner signs in for all, nobody else begins one, whatever their role', async () => {
+    const own = { oauth: {}, credentials: 'owner', visibility: 'public' }
+    await ada.ok('POST', '/api/servers', { name: 'ours', url: `${server.url}?ours`, ...own })
+    const [user, changer] = [await hub.user('cleo'), await hub.user('dora')]
+    await ada.ok('PUT', '/api/servers/ours/shares/user:cleo', { role: 'use' })
+    await ada.ok('PUT', '/api/servers/ours/shares/user:dora', { role: 'change' })
+    for (const client of [bob, user, changer]) {
+      for (const body of [{}, { for: 'self' }, { for: 'all' }]) {
+        const { status, json } = await begin(client, 'ada~ours', body)
+        expect([client.name, status, json.code]).toEqual([client.name, 403, 'not_owner'])
+      }
+      expect((await client.ok('GET', '/api/connections')).items).toEqual([])
+    }
+    expect((await begin(ada, 'ours')).status).toBe(201)
+  })
+
   test('a wider permission: the call says which and where, and after two grants without effect that it does not help', async () => {
     const mcp = await ada.mcp('/mcp/notes')
     server.wants = 'write'

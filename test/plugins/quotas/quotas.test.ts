@@ -115,7 +115,7 @@ test('the tightest of several quotas counts, by whatever of tool, group, key and
   const tooMany = await admin.request('PUT', `/api/keys/${other.id}/quota`, { quota: { perDay: 1 } })
   expect([tooMany.status, tooMany.json.code]).toEqual([409, 'quota_plans'])
   const ofClient = await admin.request('PUT', '/api/grants/any/quota', { quota: { perDay: 1 } })
-  expect([ofClient.status, ofClient.json.code]).toEqual([409, 'quota_plans'])
+  expect([ofClient.status, ofClient.json.code]).toEqual([404, 'quota_client_unknown'])
   await hub.logged('A quota is nearly used up')
   expect(items).toEqual([expect.objectContaining({ of: 'key', id, quota: { perDay: 1 } })])
 })

@@ -90,7 +90,7 @@ test('a call in flight when its server is stopped fails, and one that waits for 
   expect(await inFlight).toMatchObject({ kind: 'failed', code: 'connection_lost' })
   const waiting = connections.request('a', { method: 'tools/call', params: { name: 'echo' } })
   waiting.cancel()
-  expect(await waiting.reply).toEqual({ kind: 'cancelled' })
+  expect(await waiting.reply).toEqual({ kind: 'cancelled', unsent: true })
 })
 
 test('an update restarts a server only when its connection would be another one', async () => {

@@ -88,6 +88,11 @@ test('follow() hears once that a task is over, also where its client or its conn
     ['polled', 'result'],
     ['silent', 'result'],
   ])
+  made('unheard').resulted(true, 0)
+  expect(heard.splice(0)).toEqual([
+    ['unheard', 'over'],
+    ['unheard', 'result'],
+  ])
   // A connection that is lost after the end, and a description of a task that is over, are no news.
   made('ended', 'session').end()
   table.statusChanged('s', 'session', { taskId: 'ended', status: 'completed' })
