@@ -10,7 +10,7 @@ import { checkContribution } from './contribution-texts.ts'
 import type { PluginChange, PluginHostOptions } from './host-options.ts'
 import { infoOf, type PluginInfo } from './info.ts'
 import { MiddlewareCounter } from './middleware-counts.ts'
-import { hardNeeds, inOrder, MissingNeeds } from './needs.ts'
+import { circleOf, hardNeeds, inOrder, MissingNeeds } from './needs.ts'
 import { type HeldBuiltPage, holdPage, type OpenPage } from './pages.ts'
 import { PointTable } from './points.ts'
 import { asDefinition, type PluginEntry, resolvePlugin } from './resolve.ts'
@@ -244,9 +244,10 @@ export class PluginHost {
       hold: (slot, point, id, contribution) => this.#hold(slot, point, id, contribution),
       rename: (slot, name) => this.#rename(slot, name),
       lost: (slot, message) => void this.#inTurn(() => this.#lost(slot, message)),
-      requireNeeds: needs => {
-        const missing = hardNeeds(needs).filter(name => !this.#runs(name))
-        if (missing.length > 0) throw new MissingNeeds(missing)
+      requireNeeds: ({ name, about }) => {
+        const missing = hardNeeds(about?.needs).filter(need => !this.#runs(need))
+        const needsOf = (of: string) => this.#slots.find(slot => slot.name === of)?.about?.needs
+        if (missing.length > 0) throw new MissingNeeds(missing, circleOf(name, needsOf))
       },
       requireOwnCodes: slot => requireOwnCodes(slot, this.#slots),
     }

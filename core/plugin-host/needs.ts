@@ -2,9 +2,13 @@
 export class MissingNeeds extends Error {
   readonly names: readonly string[]
 
-  constructor(names: readonly string[]) {
-    const named = names.map(name => `"${name}"`).join(', ')
-    super(`It needs plugin ${named}, which does not run: install or switch on what is missing`)
+  /** `circle`: plugins that need each other, from the one that cannot start back to it. */
+  constructor(names: readonly string[], circle?: readonly string[]) {
+    const named = quoted(names).join(', ')
+    const why = circle
+      ? `which waits for it in turn (${quoted(circle).join(' → ')}): one of them has to do without the next`
+      : 'which does not run: install or switch on what is missing'
+    super(`It needs plugin ${named}, ${why}`)
     this.names = names
   }
 }
@@ -12,6 +16,26 @@ export class MissingNeeds extends Error {
 /** Names of the plugins without which one with these needs does not run. */
 export function hardNeeds(needs: readonly string[] = []): readonly string[] {
   return needs.filter(name => !name.endsWith('?'))
+}
+
+/** The way by which a plugin needs itself. `needsOf`: the needs of a plugin, by its name. */
+export function circleOf(
+  name: string,
+  needsOf: (name: string) => readonly string[] | undefined,
+): readonly string[] | undefined {
+  const seen = new Set<string>()
+  const ways: (readonly string[])[] = [[name]]
+  for (const way of ways)
+    for (const need of hardNeeds(needsOf(way.at(-1) ?? name))) {
+      if (need === name) return [...way, need]
+      if (!seen.has(need)) ways.push([...way, need])
+      seen.add(need)
+    }
+  return undefined
+}
+
+function quoted(names: readonly string[]): readonly string[] {
+  return names.map(name => `"${name}"`)
 }
 
 /** Plugins in the order in which they start: each after those that it names, the rest as given. */

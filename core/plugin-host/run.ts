@@ -41,7 +41,7 @@ export interface HostAccess {
   rename(slot: Slot, name: string): void
   lost(slot: Slot, message: string): void
   /** Throws MissingNeeds. */
-  requireNeeds(needs: readonly string[] | undefined): void
+  requireNeeds(slot: Slot): void
   /** Throws Error for an error code that another plugin has. */
   requireOwnCodes(slot: Slot): void
 }
@@ -162,9 +162,9 @@ export async function runInWorker(slot: Slot, file: string, host: HostAccess): P
 
 /** The settings of a plugin whose needs run. Throws MissingNeeds. */
 function admission(slot: Slot, host: HostAccess): Admission {
-  const { needs, limits = {} } = slot.about ?? {}
+  const { limits = {} } = slot.about ?? {}
   host.requireOwnCodes(slot)
-  host.requireNeeds(needs)
+  host.requireNeeds(slot)
   const wanted = Object.entries(slot.entry.limits ?? {}).filter(([limit]) => Object.hasOwn(limits, limit))
   slot.limits = { ...limits, ...Object.fromEntries(wanted) }
   return { limits: slot.limits, config: withVariables(slot, slot.entry.config, host.options.services) }

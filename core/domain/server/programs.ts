@@ -58,9 +58,9 @@ export class OpenPrograms {
     return Object.fromEntries(found.map(([field, { schema }]) => [field, schema]))
   }
 
-  /** The folders in the data folder where programs are unpacked. */
+  /** The folders in the data folder where programs are unpacked, of plugins that run. */
   folders(): readonly string[] {
-    return [...this.#fields.values()].map(({ folder }) => folder)
+    return [...this.#fields].filter(([field]) => this.#sources.has(field)).map(([, { folder }]) => folder)
   }
 
   /** The program that a configuration of a process runs. */

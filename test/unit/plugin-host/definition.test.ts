@@ -101,6 +101,9 @@ describe('a definition', () => {
     })
     expect(messages.lonely).toContain('needs plugin "absent"')
     expect(messages.one).toContain('needs plugin "other"')
+    expect(messages.one).toContain('"one" → "other" → "one"')
+    expect(messages.other).toContain('"other" → "one" → "other"')
+    expect(messages.lonely).not.toContain('→')
   })
 
   test('has points of its own: for one owner, whose contributions wait for it', async () => {
