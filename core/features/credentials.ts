@@ -46,7 +46,7 @@ export interface TokenVerifier {
    * false for what is not its own, and does not count as a use.
    */
   isInForce(credential: GrantedCredential): boolean | Promise<boolean>
-  /** What this user has agreed to for clients, and that is in force. Undefined: it keeps no record of that. */
+  /** The grants of this user that are in force. Undefined: it keeps no record of them. */
   grants(userId: string): Promise<readonly OwnGrant[]> | undefined
 }
 

@@ -35,7 +35,7 @@ export function tokenVerifier(tokens: AccessTokens, grants: Grants, ended: Ended
       const isSame = grant?.user_id === userId && grant.resource === resource && grant.base === issuer
       if (!grant || !isSame)
         throw new HubError('token_revoked', 'What the user agreed to has ended', { hint: 'Sign in again.' })
-      // What is open with a token is checked by this time from memory, so that it ends with the grant too.
+      // Streams and calls of a token are checked by this time from memory, so that they end with the grant too.
       const endMs = Math.min(expiresAtMs, Date.parse(grant.expires_at))
       const credential: GrantedCredential = {
         ...{ kind: 'grant', grantId, clientId, label: grant.client_name, scopes, expiresAtMs: endMs },

@@ -10,6 +10,6 @@ export async function removeEnded(
 ): Promise<void> {
   const [keys, grants] = await Promise.all([people.keysBehind(userId), people.grants(userId)])
   await plans.keep(userId, 'key', new Set([...keys].map(keySubject)))
-  // Where nobody knows which there are, they may come back.
+  // While the grants are not known, as when their plugin is off, those with a quota may still exist.
   if (grants) await plans.keep(userId, 'grant', new Set(grants.map(({ id }) => grantSubject(userId, id))))
 }

@@ -64,7 +64,7 @@ export function addQuotaRoutes(
       throw new HubError('key_not_found', `You have no access key ${JSON.stringify(keyId)}`)
   }
 
-  /** Where no plugin keeps a record of grants, a client is known by its calls. */
+  /** A client is known by its calls while no plugin keeps a record of grants. */
   async function ownGrant({ userId }: UserActor, grantId: string): Promise<string> {
     const subject = grantSubject(userId, grantId)
     const known = await people.grants(userId)

@@ -77,7 +77,7 @@ export type Person = Readonly<{
 /** An access key. `makers`: ids of those from which it descends, the oldest first; some may be deleted. */
 export type OwnKey = Readonly<{ id: string; label: string; makers: readonly string[] }>
 
-/** What a user has agreed to for a client. `label`: the name of the client. */
+/** A grant: a user lets a client act in its name. `label`: the name of the client. */
 export type OwnGrant = Readonly<{ id: string; label: string }>
 
 /** The users. */
@@ -90,8 +90,8 @@ export interface PluginPeople {
   /** Ids of a user's access keys, and of those, perhaps deleted, from which its keys and records descend. */
   keysBehind(userId: string): Promise<ReadonlySet<string>>
   /**
-   * What a user has agreed to for clients, and that is in force: ids as in a credential of the kind `grant`. Undefined where that is
-   * not known, since no plugin that verifies tokens runs, or one keeps no record.
+   * The grants of a user that are in force; their ids are those of credentials of the kind `grant`. Undefined where they are not
+   * known, since no plugin that verifies tokens runs, or one keeps no record.
    */
   grants(userId: string): Promise<readonly OwnGrant[] | undefined>
   /** The user with the rights of an ordinary one, for work outside of requests. Undefined when the user is gone or disabled. */

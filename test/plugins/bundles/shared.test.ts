@@ -85,7 +85,7 @@ test('a bundle that somebody else has is written as a whole again, with as much 
       for (const { bundleId } of (await client.ok('GET', '/api/bundles')).items)
         await client.ok('DELETE', `/api/bundles/${bundleId}`)
   }
-  // What the hub writes meanwhile for other reasons only adds to a round.
+  // The hub's other writes only add to a round, so that the smallest is the nearest.
   const of = (works: readonly Work[], what: keyof Work) => Math.min(...works.map(work => work[what]))
   const shown = [known, fresh].map(works => `${of(works, 'bytes')} bytes, ${of(works, 'ms').toFixed(1)} ms`)
   console.log(`known: ${shown[0]}; new: ${shown[1]}`)

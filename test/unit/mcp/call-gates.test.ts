@@ -156,7 +156,10 @@ test('a caller that leaves before its gate begins to wait, or while it is asked,
 })
 
 test('a call that is another one after a wait begins again, and its gates hear that it was not sent', async () => {
-  const { heard, ends, outcome } = oneCall({ waits: { decide: async (): Promise<Decision> => 'pass' } }, { recheck: false })
+  const { heard, ends, outcome } = oneCall(
+    { waits: { decide: async (): Promise<Decision> => 'pass' } },
+    { recheck: false },
+  )
   expect(await outcome()).toBe('again')
   expect(heard).toEqual(['asked waits', 'ended waits'])
   expect(ends).toEqual([['waits', NOT_SENT]])
