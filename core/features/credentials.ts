@@ -37,7 +37,10 @@ export interface VerifiedToken {
  * and there its `target`; core checks both, and that the user is there, enabled and of the same epoch.
  */
 export interface TokenVerifier {
-  /** Undefined for a token that is not its own. Rejects with `token_invalid` and the like. Its outcome is kept for 30 s. */
+  /**
+   * Undefined for a token that is not its own. Rejects with `token_invalid` and the like. Its outcome is kept for 30 s. What is open
+   * with the credential ends within 5 s of its `expiresAtMs`: the end of the token, or of what the user agreed to where that is earlier.
+   */
   verify(token: string): Promise<VerifiedToken | undefined>
   /** True once a credential that it has verified has ended. Answers from memory, since it is called with each request. */
   hasEnded(credential: GrantedCredential): boolean
