@@ -39,7 +39,7 @@ export interface UsageSum {
 export interface QuotaState {
   readonly quota: Quota | null
   readonly used?: Readonly<Record<keyof Quota, number>>
-  /** Of a tool that the server does not have at present. */
+  /** True for a tool that the server does not have at present. */
   readonly missing?: true
   /** For a server: quotas of its tools, by the server's own names. */
   readonly tools?: Readonly<Record<string, QuotaState>>
