@@ -106,7 +106,7 @@ test('beside shares that the settings file states, it gives the rest, and only o
 
 test('of two people who accept a forwarded invitation for one at once, one gets it', async () => {
   const store = new Database(join(hub.dataDir, 'patchbay.db'))
-  for (let round = 0; round < 3; round += 1) {
+  for (let rounds = 0; rounds < 3; ) {
     const { id, token } = await invite(ada, { things: [server('moved')] })
     // While another writer holds the store, both find the invitation unused, and both wait to take it.
     store.run('BEGIN IMMEDIATE')
@@ -114,9 +114,12 @@ test('of two people who accept a forwarded invitation for one at once, one gets 
     for (let look = 0; look < 5; look += 1) expect((await preview(admin, token)).status).toBe(200)
     store.run('COMMIT')
     const answers = await both
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 410])
+    // One that waits for the store for more than 250 ms is refused, and has got nothing.
+    const isLate = answers.some(({ status }) => status === 503)
+    if (!isLate) expect(answers.map(({ status }) => status).sort()).toEqual([200, 410])
     const { items } = await ada.ok('GET', '/api/servers/moved/shares')
-    expect(items).toHaveLength(1)
+    expect(items).toHaveLength(answers.filter(({ status }) => status === 200).length)
+    if (!isLate) rounds += 1
     await ada.ok('PUT', '/api/servers/moved/shares', { shares: [] })
     await ada.ok('DELETE', `/api/invitations/${id}`)
   }
