@@ -38,7 +38,7 @@ export interface Authenticator {
   /** True when the credential of an open stream or session is still valid. Cheap; cached. */
   stillValid(actor: UserActor): boolean | Promise<boolean>
   /**
-   * False when what the credential stands for has ended: its key, its sign-in, or what the user agreed to; or when the account is
+   * False when the access key, the sign-in or the grant behind the credential has ended, or when the account is
    * disabled or gone. A token that has expired is no end while its client can get the next one, nor is another role.
    */
   continues(actor: UserActor): Promise<boolean>

@@ -46,7 +46,7 @@ export interface TokenVerifier {
   hasEnded(credential: GrantedCredential): boolean
   /**
    * True while what the user agreed to holds, also when the token itself has expired and its client can get another one. Answers
-   * false for what is not its own, and does not count as a use.
+   * false for credentials of other verifiers. Calling it is not noted as a use of the grant.
    */
   isInForce(credential: GrantedCredential): boolean | Promise<boolean>
   /** The grants of this user that are in force. Undefined: it keeps no record of them. */

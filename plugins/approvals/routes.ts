@@ -64,7 +64,7 @@ export function addRoutes(context: PluginContext<unknown>, { requests, store, tr
     query: z.object({
       state: z.enum(STATES).optional(),
       limit: z.coerce.number().int().min(0).max(1_000).default(1_000).meta({
-        description: 'Most items; with 0 the answer is the number of those that wait for you alone',
+        description: 'Most items; 0 returns only the number of pending requests that you may decide',
       }),
     }),
     answers: {
@@ -72,7 +72,7 @@ export function addRoutes(context: PluginContext<unknown>, { requests, store, tr
         description: 'Those that wait, then at most 200 others; of either the newest first',
         schema: z.object({
           items: z.array(approval),
-          waiting: z.number().meta({ description: 'Number of those that wait for a decision of yours' }),
+          waiting: z.number().meta({ description: 'Number of pending requests that you may decide' }),
         }),
         example: { items: [example], waiting: 1 },
       },

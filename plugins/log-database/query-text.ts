@@ -91,7 +91,7 @@ export function fieldCondition(
   if (field === 'user' && op !== 'eq' && op !== 'in') {
     throw new QueryProblem('condition_unknown', `${where}: a user is named in full, alone or in a list`)
   }
-  // Records have no tags: a tag stands for the servers and groups that have it now.
+  // Records have no tags: a tag is replaced by the servers and groups that have it now.
   if (field === 'tag' && op !== 'eq' && op !== 'in') {
     throw new QueryProblem('condition_unknown', `${where}: a tag is named in full, alone or in a list`)
   }

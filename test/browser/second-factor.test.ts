@@ -26,6 +26,13 @@ async function enter(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
+/** Lets users sign in at the issuer. `provision`: whether a sign-in there needs an account here, or makes one. */
+async function useProvider(issuer: OidcIssuer, provision: 'link' | 'create'): Promise<void> {
+  const provider = { id: 'company', kind: 'oidc', label: 'Company', issuer: issuer.url, clientId: 'hub' }
+  const providers = [{ ...provider, clientSecret: 'secret-of-the-hub-1', provision }]
+  await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: { providers } })
+}
+
 /** Signs in at the issuer for a page, whose tab refuses requests to another host, and lets the browser come back. */
 async function answerAs(page: Page, subject: string): Promise<void> {
   await page.route('**/api/auth/providers/company/start', async route => {
@@ -132,9 +139,7 @@ test('whom a proxy has signed in continues as that user', async () => {
 test('a person links an account at a provider, and signs in with it', async () => {
   const issuer = await OidcIssuer.start(`${hub.url}/signin/callback`)
   try {
-    const provider = { id: 'company', kind: 'oidc', label: 'Company', issuer: issuer.url, clientId: 'hub' }
-    const providers = [{ ...provider, clientSecret: 'secret-of-the-hub-1', provision: 'link' }]
-    await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: { providers } })
+    await useProvider(issuer, 'link')
     const tab = await openTab(browser, hub, await hub.user('ivy'))
     const { page } = tab
     await answerAs(page, 'ivy-c')
@@ -161,9 +166,7 @@ test('a person links an account at a provider, and signs in with it', async () =
 test('a sign-in at a provider returns to the whole address, with the token of an invitation', async () => {
   const issuer = await OidcIssuer.start(`${hub.url}/signin/callback`)
   try {
-    const provider = { id: 'company', kind: 'oidc', label: 'Company', issuer: issuer.url, clientId: 'hub' }
-    const providers = [{ ...provider, clientSecret: 'secret-of-the-hub-1', provision: 'create' }]
-    await admin.ok('PATCH', '/api/admin/plugins/sign-in', { config: { providers } })
+    await useProvider(issuer, 'create')
     const tab = await openTab(browser, hub)
     const { page } = tab
     await answerAs(page, 'jan-c')

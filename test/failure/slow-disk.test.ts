@@ -1,14 +1,11 @@
 /** The disk of the store takes long to confirm a change, or refuses to: only the one who makes the change waits. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Client, type Hub, startHub } from '../support/hub.ts'
 import { watchLatency } from '../support/latency-watch.ts'
 import { atLeast } from '../support/pace.ts'
-import { RawClient } from '../support/raw-mcp.ts'
-import { callText, online } from '../support/servers.ts'
-import { makeTemp, removeTemp } from '../support/temp.ts'
+import { callText } from '../support/servers.ts'
 import { until } from '../support/wait.ts'
-import { known } from './fixtures/known.ts'
+import { SlowDiskHub } from './fixtures/slow-disk-hub.ts'
 import { whileSyncsAre } from './fixtures/syncs.ts'
 
 /** Time that the disk takes, in milliseconds. A call that waited for it would take as long. */
@@ -16,24 +13,15 @@ const SLOW_MS = atLeast(1_000)
 /** The same for a thread that is ended meanwhile. */
 const STUCK_MS = 30_000
 
-let hub: Hub
-let admin: Client
-let folder = ''
-
+let slow: SlowDiskHub
 beforeAll(async () => {
-  folder = await makeTemp('slow-disk')
-  hub = await startHub({ settings: { mcpServers: { echo: known('echo') } } })
-  admin = await hub.setup()
-  await online(admin, ['echo'])
+  slow = await SlowDiskHub.start()
 }, 120_000)
-
-afterAll(async () => {
-  await hub.stop()
-  await removeTemp(folder)
-}, 120_000)
+afterAll(() => slow.stop(), 120_000)
 
 test('a slow disk delays who changes something, and no call', async () => {
-  const caller = await new RawClient(hub, '/mcp/echo', await admin.mcpKey()).open()
+  const { hub, admin, folder } = slow
+  const caller = await slow.caller()
   const ids = await whileSyncsAre(`delay_enter=${SLOW_MS * 1_000}`, { pid: hub.pid, folder }, async () => {
     const { headers } = caller
     const watch = await watchLatency({
@@ -58,6 +46,7 @@ test('a slow disk delays who changes something, and no call', async () => {
 
 test('a thread that waits for the disk is ended when the disk has answered, and its owner does not wait', async () => {
   const program = join(import.meta.dir, 'fixtures/ends-syncing-thread.ts')
+  const { folder } = slow
   const child = Bun.spawn([process.execPath, program, join(folder, 'synced')], {
     ...{ stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' },
   })
@@ -80,6 +69,7 @@ test('a thread that waits for the disk is ended when the disk has answered, and 
 }, 120_000)
 
 test('a change that the disk does not confirm is refused with that reason, calls continue, and later changes succeed', async () => {
+  const { hub, admin, folder } = slow
   const mcp = await admin.mcp('/mcp/echo')
   await whileSyncsAre('error=EIO', { pid: hub.pid, folder }, async () => {
     const { status, json } = await admin.request('PATCH', '/api/settings', { theme: 'dark' })
@@ -93,8 +83,6 @@ test('a change that the disk does not confirm is refused with that reason, calls
     timeoutMs: 10_000,
     what: 'the disk to confirm changes again',
   })
-  await hub.stop({ keep: true })
-  hub = await startHub({ folder: hub.folder })
-  admin = await hub.signIn('admin')
-  expect(await admin.ok('GET', '/api/settings')).toMatchObject({ theme: 'dark', language: 'zh' })
+  await slow.restart()
+  expect(await slow.admin.ok('GET', '/api/settings')).toMatchObject({ theme: 'dark', language: 'zh' })
 }, 120_000)

@@ -112,7 +112,7 @@ test('changes are planned too; what others own and what the settings file holds 
   expect([held.status, held.json.code]).toEqual([409, 'settings_read_only'])
 })
 
-test('a plan is for the user to whom it was shown alone', async () => {
+test('only the user to whom a plan was shown can apply it', async () => {
   const wish = { name: 'mine', token: 't' }
   const [cleo, dora] = [await hub.user('cleo'), await hub.user('dora')]
   const seen = await cleo.ok('POST', `${KITS}?dryRun=true`, wish)

@@ -19,7 +19,7 @@ export interface Suite {
   readonly keepsMemory?: boolean
   /** Further variables of its environment. */
   readonly env?: Readonly<Record<string, string>>
-  /** Whoever asks for this family means this one too. */
+  /** The family with which it is run, too. */
   readonly partOf?: string
   /** The part of its files that this run takes, such as `1/2`. Default all. */
   readonly shard?: string

@@ -120,7 +120,7 @@ export type PluginAudit = (
 export interface PluginStates {
   of(actor: Actor, ref: string, waitMs?: number): Promise<StateInfo>
   /**
-   * The server's own names of its tools, as they were last read, also of those that are switched off. Undefined until they were read.
+   * The server's own names of all its tools, switched off ones included, as of the last reading. Undefined before the first one.
    * The actor must be allowed to see the server's settings.
    */
   tools(actor: Actor, ref: string): Promise<readonly string[] | undefined>

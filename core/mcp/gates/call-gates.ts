@@ -109,8 +109,8 @@ export class CallGates {
   }
 
   /**
-   * The decision, or an error as soon as the caller has left, whether the gate heeds the signal or not. A gate that lets the call
-   * pass after that gets its end.
+   * Returns the gate's decision. Rejects as soon as the caller has left, also when the gate does not react to the signal; if that gate
+   * lets the call pass later, its `ended` is called.
    */
   async #waited(gate: CallGate, decision: Promise<Decision>, call: GatedCall): Promise<Decision> {
     const { signal } = call

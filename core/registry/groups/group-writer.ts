@@ -97,7 +97,7 @@ export class GroupWriter {
     })
   }
 
-  /** Undefined when the row, or the right to change it, is another one than when it was read. */
+  /** Undefined when, since it was read, the row has changed or the actor has lost the right to change it. */
   async save(actor: Actor, known: KnownGroup, change: GroupChange): Promise<WrittenGroup | undefined> {
     const { row } = known
     await refuseColleague(this.#deps, actor, known, change)

@@ -238,7 +238,7 @@ export class Servers implements ServerRegistry {
     })
   }
 
-  /** Undefined when the row, or the right to change it, is another one than when it was read. */
+  /** Undefined when, since it was read, the row has changed or the actor has lost the right to change it. */
   async #save(
     actor: Actor,
     row: ServerRow,

@@ -79,7 +79,7 @@ class Checker {
     return Object.fromEntries(this.#found)
   }
 
-  /** The value as it goes on: the same one when nothing in it is masked. `more`: places in a text that are known already. */
+  /** Returns the value with its findings masked, or the same object when nothing is masked. `more`: findings in this text that were made before. */
   value(value: JsonValue, name: string | undefined, path: string, isData: boolean, more?: readonly Spot[]): JsonValue {
     if (typeof value === 'string') return this.#text(value, name, path, isData, more)
     if (typeof value === 'number' || isRawNumber(value)) return this.#number(value, path)

@@ -67,7 +67,7 @@ function partOf(
     const separators = Array.from({ length: to - from - 1 }, (_, at) =>
       run.slice(places(from + at).end, places(from + at + 1).start),
     )
-    // A mark that is longer than what it replaces goes on with the separators of the beginning.
+    // When the new text is longer than the old one, the old separators are used again from the first one on.
     return cased.replace(/..(?=.)/g, (byte, at: number) => byte + (separators[(at / 2) % separators.length] ?? ''))
   }
   return { start: start + first, end: start + last, text: bytes.subarray(from, to).toString(charset), encode }

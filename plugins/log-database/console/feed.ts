@@ -107,7 +107,7 @@ export class LogFeed implements ReactiveController {
     await this.#read(undefined)
   }
 
-  /** Reads which servers and groups have the tags of the view. False when that failed, or the view is another one by now. */
+  /** Reads which servers and groups have the tags of the view. False when that failed, or the view has changed meanwhile. */
   async #readTags(view: LogView): Promise<boolean> {
     this.#tagged = new Map()
     if (!isTagged(view)) return true

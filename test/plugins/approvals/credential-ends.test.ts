@@ -1,4 +1,4 @@
-/** A request ends with the credentials of those who wait for it: grants of connected apps, sign-ins and keys. */
+/** A request ends when the credential of its caller ends: a connected app's grant, a sign-in or a key. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
 import { RawOAuth } from '../../support/oauth.ts'

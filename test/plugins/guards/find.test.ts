@@ -262,7 +262,7 @@ describe('secrets', () => {
     expect(JSON.stringify(masked(halves))).not.toContain(encodedSecret.slice(34, 60))
   })
 
-  test('what stands beside a whole secret stays', () => {
+  test('text beside a complete secret is kept', () => {
     const secret = `sk_live_${random(24)}`
     for (const [before, after] of [
       [

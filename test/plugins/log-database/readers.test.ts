@@ -18,7 +18,7 @@ function pageFor(readers: 'all' | readonly [string, ...string[]], stored: string
   return { total, clients: items.map(item => JSON.parse(item).client) }
 }
 
-test('a record whose readers are others is neither shown nor counted', () => {
+test('a record that the user may not read is neither shown nor counted', () => {
   expect(pageFor(['u1'], 'u1,u2')).toEqual({ total: 1, clients: ['10.0.0.1'] })
   for (const stored of ['u10,u2', 'u', '', 'u1 u2']) expect(pageFor(['u1'], stored)).toEqual({ total: 0, clients: [] })
   expect(pageFor('all', '')).toEqual({ total: 1, clients: ['10.0.0.1'] })

@@ -95,7 +95,7 @@ describe('a plan', () => {
     expect(JSON.stringify(shown)).not.toContain('secret-of-somebody')
   })
 
-  test('is another one for other inputs, another name, another user or another template', async () => {
+  test('changes with the inputs, the name, the user and the template', async () => {
     const hash = async (template: MarketTemplate, asked = wish({ folder: 'a' }), userId = 'ann') =>
       (await withMark({ userId }, draftInstall(template, asked))).planHash
     const first = await hash(TEMPLATE)

@@ -138,7 +138,7 @@ test('a call that is in flight while the plugin is switched off counts as one, w
   ])
 })
 
-test('the owner learns once which quota is nearly used up, and again when the quota is another one', async () => {
+test('the owner learns once which quota is nearly used up, and again after the quota has changed', async () => {
   const stream = await fetch(`${hub.url}/api/stream?topics=plugins`, {
     headers: { authorization: `Bearer ${admin.token}` },
   })

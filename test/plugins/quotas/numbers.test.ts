@@ -33,13 +33,13 @@ const failing = (): PluginTables<QuotaTables> => ({
   ...tables,
   write: () => Promise.reject(new Error('the disk is full')),
 })
-/** Tables whose writes fail until `mend` is called. */
+/** Tables whose writes fail until `letWrite` is called. */
 function failingAtFirst() {
   let present = failing()
   const both: PluginTables<QuotaTables> = { read: work => tables.read(work), write: work => present.write(work) }
   return {
     both,
-    mend: () => {
+    letWrite: () => {
       present = tables
     },
   }
@@ -76,12 +76,12 @@ test('a clock that is set back keeps the numbers of the later day, and a new day
 
 test('numbers that could not be written are written later', async () => {
   const { userId } = world.bob
-  const { both, mend } = failingAtFirst()
+  const { both, letWrite } = failingAtFirst()
   const [plans, usage] = [new Plans(both, { users: { perDay: 9 }, near: NEAR }, NO_USE), new Usage(both, 10)]
   plans.ofUser(userId)?.meter.begin(Date.now())
   usage.count({ user_id: userId, key_id: '', server_id: 's', tool: 't' }, { calls: 1, failures: 1, tokens: 3 })
   for (const part of [plans, usage]) expect(await part.write().catch((error: Error) => error.message)).toMatch('disk')
-  mend()
+  letWrite()
   await Promise.all([plans.write(), usage.write()])
   const [counter, used] = await tables.read(async db => [
     await db.selectFrom('counter').selectAll().where('id', '=', `user:${userId}`).executeTakeFirst(),

@@ -155,7 +155,7 @@ test('a caller that leaves before its gate begins to wait, or while it is asked,
   expect([...before.heard, ...during.heard]).toEqual(['asked hangs', 'asked asks'])
 })
 
-test('a call that is another one after a wait begins again, and its gates hear that it was not sent', async () => {
+test('a call that has changed during a wait begins again, and its gates are told that it was not sent', async () => {
   const { heard, ends, outcome } = oneCall(
     { waits: { decide: async (): Promise<Decision> => 'pass' } },
     { recheck: false },

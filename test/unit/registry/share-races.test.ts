@@ -118,7 +118,7 @@ describe('a thing that gets another owner', () => {
     expect((await things(kind).resolve(cleo, name, 'owner')).name).toBe(name)
   })
 
-  test('brings no private server of the new owner to those whom the former one shared the group with', async () => {
+  test('given to a new owner, a shared group does not show that owner’s private servers to its users', async () => {
     const { registry, ada, bob, cleo } = world
     const dan = await registry.users.create(ada, { name: 'dan', passwordHash: 'hash', role: 'user' })
     const actor: UserActor = { kind: 'user', userId: dan.id, name: 'dan', role: 'user', credential: { kind: 'local' } }

@@ -124,7 +124,7 @@ test('given shares leave a share that is there as it is', async () => {
   expect(changed).toEqual([{ subject: 'team:crew', role: 'use' }])
 })
 
-test('a thing has at most so many shares, also where they come one by one', async () => {
+test('the limit of shares of a thing also holds when they are added one at a time', async () => {
   const { registry, bob, store } = world
   const most = LIMITS.sharesPerThing
   const template = await store.db.selectFrom('user').selectAll().executeTakeFirstOrThrow()
