@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { includesRole, SHARE_ROLES, type ShareRole } from '../../core/domain/ownership.ts'
 import type { Answer } from '../support/client.ts'
 import { Client, type Hub, LOOPBACK, ROOT, startHub } from '../support/hub.ts'
+import { expectRefusal, isDocumented, refusalOfRecords, refusalWithout } from '../support/plugins-off.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { online } from '../support/servers.ts'
 import { type DocumentedRoute, documentedRoutes } from './documented-routes.ts'
@@ -102,6 +103,13 @@ function expectStatus(answer: Answer, expected: Expected, what: string): void {
   throw new Error(`${what}: wanted ${allowed.join(' or ')}, got ${answer.status} ${answer.text.slice(0, 400)}`)
 }
 
+/** Checks the answer to somebody who is signed in: where the plugin of the route is off, it is the same for every role. */
+function expectSignedIn(answer: Answer, row: Row, expected: Expected, what: string): void {
+  const refusal = refusalWithout(row.path)
+  if (refusal) expectRefusal(answer, refusal, what)
+  else expectStatus(answer, expected, what)
+}
+
 /** The answer without the parts that differ per request: its id (of any length) and the time. */
 function bytesOf(answer: Answer): object {
   const own = answer.headers.get('x-request-id')
@@ -114,7 +122,8 @@ test('the matrix has every route of the API document, and no other', async () =>
   const documented = Object.entries(paths).flatMap(([path, item]) =>
     Object.keys(item as object).map(method => `${method.toUpperCase()} ${path}`),
   )
-  expect(MATRIX.map(row => `${row.method} ${row.path}`).sort()).toEqual(documented.sort())
+  const rows = MATRIX.filter(row => isDocumented(row.path))
+  expect(rows.map(row => `${row.method} ${row.path}`).sort()).toEqual(documented.sort())
 })
 
 describe('a foreign private thing answers as a missing one, byte for byte', () => {
@@ -153,7 +162,7 @@ function asked(by: Client, { method, path }: DocumentedRoute, scope: string) {
 }
 
 test('every route with a scope takes it in the body or the query', async () => {
-  expect(scoped.length).toBeGreaterThanOrEqual(14)
+  expect(scoped.length).toBeGreaterThanOrEqual(refusalOfRecords() ? 9 : 14)
   // For bodies, the document shows the fields.
   const text = (await admin.request('GET', '/api/openapi.json')).json
   const inBodies = Object.entries(text.paths).flatMap(([path, item]) =>
@@ -162,7 +171,7 @@ test('every route with a scope takes it in the body or the query', async () => {
       requestBody?.content['application/json']?.schema?.properties?.scope ? [path] : [],
     ),
   )
-  expect(inBodies.sort()).toEqual(Object.keys(SCOPED_BODIES).sort())
+  expect(inBodies.sort()).toEqual(Object.keys(SCOPED_BODIES).filter(isDocumented).sort())
 })
 
 test('a user gets admin_only for scope=all, and is answered for scope=mine', async () => {
@@ -171,7 +180,7 @@ test('a user gets admin_only for scope=all, and is answered for scope=mine', asy
     const all = await asked(alice, route, 'all')
     expect([place, all.status, all.json.code]).toEqual([place, 403, 'admin_only'])
     const mine = await asked(alice, route, 'mine')
-    expect([place, mine.status]).toEqual([place, 200])
+    expect([place, mine.status]).toEqual([place, refusalWithout(route.path)?.[0] ?? 200])
   }
   const one = await patient(() => alice.request('GET', '/api/monitoring/health?scope=all&server=none'))
   expect([one.status, one.json.code]).toEqual([403, 'admin_only'])
@@ -181,7 +190,7 @@ test('an administrator is answered for both', async () => {
   for (const route of scoped) {
     for (const scope of ['all', 'mine']) {
       const { status } = await asked(admin, route, scope)
-      expect([route.path, scope, status]).toEqual([route.path, scope, 200])
+      expect([route.path, scope, status]).toEqual([route.path, scope, refusalWithout(route.path)?.[0] ?? 200])
     }
   }
 }, 120_000)
@@ -207,7 +216,8 @@ describe('each kind of caller gets what the matrix says', () => {
         for (const kind of KINDS) {
           const what = `${name} ${kind}, ${caller}`
           const thing = row.consumes && kind !== 'missing' ? await consumable(row, kind) : kind
-          expectStatus(await ask(caller === 'user' ? alice : admin, row, kind, thing), row[caller][kind], what)
+          const answer = await ask(caller === 'user' ? alice : admin, row, kind, thing)
+          expectSignedIn(answer, row, row[caller][kind], what)
         }
       }
     },
@@ -222,8 +232,9 @@ describe('each kind of caller gets what the matrix says', () => {
         if (row.consumes) await share(row.thing, thing, role)
         const answer = await ask(colleagues[role], row, 'foreign', thing)
         const may = includesRole(role, row.least)
-        expectStatus(answer, may ? (row.toShared ?? row.user.own) : 403, `${name}, ${role}`)
-        if (!may) expect([name, answer.json.code, answer.json.role]).toEqual([name, 'not_owner', role])
+        expectSignedIn(answer, row, may ? (row.toShared ?? row.user.own) : 403, `${name}, ${role}`)
+        if (!may && !refusalWithout(row.path))
+          expect([name, answer.json.code, answer.json.role]).toEqual([name, 'not_owner', role])
       }
     },
     120_000,
@@ -231,8 +242,8 @@ describe('each kind of caller gets what the matrix says', () => {
 
   test.each(PLAIN.map(row => [`${row.method} ${row.path}`, row] as const))('%s', async (name, row) => {
     expectStatus(await ask(anonymous, row, 'own'), row.anonymous, `${name}, anonymous`)
-    if (row.user !== undefined) expectStatus(await ask(alice, row, 'own'), row.user, `${name}, user`)
-    if (row.admin !== undefined) expectStatus(await ask(admin, row, 'own'), row.admin, `${name}, admin`)
+    if (row.user !== undefined) expectSignedIn(await ask(alice, row, 'own'), row, row.user, `${name}, user`)
+    if (row.admin !== undefined) expectSignedIn(await ask(admin, row, 'own'), row, row.admin, `${name}, admin`)
   })
 })
 

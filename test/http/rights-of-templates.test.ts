@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { beyondCore } from '../support/extent.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../support/hub.ts'
 import { startRegistry } from '../support/package-registry.ts'
+import { refusedWithout } from '../support/plugins-off.ts'
 import { until } from '../support/wait.ts'
 
 setDefaultTimeout(120_000)
@@ -102,6 +103,9 @@ async function change(client: Client, ref: string, way: 'upgrade' | 'downgrade',
 }
 
 test('install from elsewhere', async () => {
+  const body = { name: 'theirs', start: true, planHash: '0'.repeat(64) }
+  const asks = [mal, admin].flatMap(by => [{}, OUTSIDE].map(from => () => by.request('POST', PATH, body, from)))
+  if (await refusedWithout(PATH, asks)) return
   await install(mal, 'theirs')
   await install(admin, 'from-outside', OUTSIDE)
   expect(await ran('mal~theirs', '1.0.0')).toMatch(/ran as 2\d{4}$/)
@@ -111,6 +115,9 @@ test('install from elsewhere', async () => {
 
 beyondCore(() => {
   test('upgrade and downgrade from elsewhere', async () => {
+    const path = '/api/servers/admin~plain/upgrade'
+    const asks = [admin, mal].map(by => () => by.request('POST', path, {}, OUTSIDE))
+    if (await refusedWithout(path, asks)) return
     await install(admin, 'plain')
     // It asks npm's own registry outside the sandbox, so only its start is checked.
     expect(await until(() => startedIn('plain'), { what: 'a start of the plain one' })).not.toBe('full')

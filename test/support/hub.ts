@@ -5,6 +5,7 @@ import { Client, send } from './client.ts'
 import { fixture } from './fixtures.ts'
 import { HUB_MAIN } from './hub-main.ts'
 import { atMost } from './pace.ts'
+import { PLUGINS_OFF } from './plugins-off.ts'
 import { descendants } from './processes.ts'
 import { type HubProcess, isRecyclable, keptMemory, runRecycled } from './recycled.ts'
 import { makeTemp, removeTemp } from './temp.ts'
@@ -26,9 +27,6 @@ export const LOOPBACK = { OUTBOUND_ALLOW: '127.0.0.0/8' }
 export function stdioFixture(name: string, env: Record<string, string> = {}, ...args: string[]): object {
   return { command: process.execPath, args: [fixture(name), ...args], env }
 }
-
-/** Bundled plugins that each hub switches off after its set-up: `PATCHBAY_PLUGINS_OFF=market,bundles`. Default none. */
-const PLUGINS_OFF = (process.env.PATCHBAY_PLUGINS_OFF ?? '').split(',').filter(name => name !== '')
 
 export interface HubOptions {
   readonly env?: Readonly<Record<string, string>>
