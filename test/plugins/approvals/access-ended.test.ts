@@ -1,5 +1,6 @@
 /** A request ends when its caller may not make the call any more; callers read names that they know. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { Access } from '../../../plugins/approvals/access.ts'
 import { type Client, type Hub, LOOPBACK, startHub } from '../../support/hub.ts'
 import { openStream } from '../../support/live-stream.ts'
 import { online } from '../../support/servers.ts'
@@ -123,4 +124,17 @@ test('it ends with the share of the server, the key, the account and the server,
   await admin.ok('PATCH', '/api/admin/users/una', { disabled: true })
   const { state, reason } = await ended(left, bob)
   expect([state, reason]).toEqual(['expired', 'access_ended'])
+})
+
+test('nothing ends while the store cannot say whether a credential has ended', async () => {
+  const ended: unknown[] = []
+  const continues = async ({ name }: { name: string }): Promise<boolean> => {
+    if (name === 'unknown') throw new Error('the disk is full')
+    return false
+  }
+  const waiting = ['unknown', 'gone'].map(name => ({ callers: [{ name }] }))
+  const requests = { pending: waiting, decide: (request: unknown) => ended.push(request) }
+  const access = new Access({ events: { on: () => undefined }, people: { continues } } as never, requests as never)
+  await access.checkCredentials()
+  expect(ended).toEqual([waiting[1]])
 })

@@ -102,10 +102,16 @@ test('the question that a client shows has the masked arguments', async () => {
   expect([answer.includes(MASKED), answer.includes(token)]).toEqual([true, false])
 })
 
-test('a yes for what was shown is none for what a later rule makes of the call', async () => {
+test.each([
+  ['new', []],
+  ['changed', [{ ...MASK, [THEN]: 'observe' }]],
+])('a yes for what was shown is none for what a %s rule makes of the call', async (_, rules) => {
   const text = `the key ${secret()}`
+  await admin.ok('PUT', '/api/servers/later/guards', { rules })
   const held = call('later', text)
-  const first = await until(async () => (await pending('later'))[0], { what: 'the request' })
+  const shown = async () =>
+    (await pending('later')).find((one: { arguments: { text: string } }) => one.arguments.text === text)
+  const first = await until(shown, { what: 'the request' })
   await admin.ok('PUT', '/api/servers/later/guards', { rules: [MASK] })
   await admin.ok('POST', `/api/approvals/${first.id}`, { decision: 'approve' })
   const { status, text: answer } = await held

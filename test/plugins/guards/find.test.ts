@@ -181,6 +181,9 @@ const SPLITS: Readonly<Record<string, (parts: readonly string[]) => unknown>> = 
     structuredContent: { user: Object.fromEntries(parts.map((part, at) => [`part${at}`, part])) },
   }),
   'members between numbers': ([one, two, three]) => ({ structuredContent: { one, count: 1, two, is: true, three } }),
+  'members around names of MCP': ([one, two, three]) => ({
+    content: [{ type: 'resource_link', uri: one, mimeType: 'text/plain', title: two, name: 'file', text: three }],
+  }),
   'objects of a list': parts => ({ structuredContent: { rows: parts.map((value, at) => ({ id: `${at}`, value })) } }),
   'a list within arguments': parts => ({ name: 'tool', arguments: { argv: parts } }),
   'a list within _meta': parts => ({ content: [], _meta: { 'x.example/parts': parts } }),
@@ -311,6 +314,7 @@ describe('secrets', () => {
       [`a ${hex(`my ${secret}!`)} b`, `a ${hex('my [masked:github_token]!')} b`],
       [`0x${hex(secret).toUpperCase()}`, `0x${hex('[masked:github_token]').toUpperCase()}`],
       [pairs(`my ${secret}!`), pairs('my [masked:github_token]!')],
+      [pairs('to a@b.example'), pairs('to [masked:email]')],
     ])
       expect(masked(text(before ?? ''))).toEqual(text(after ?? ''))
   })
@@ -392,6 +396,7 @@ test('personal data is found by its check digits, also as numbers, whose type st
   expect(text('IBAN DE89 3704 0044 0532 0130 00.')).toBe('IBAN [masked:iban].')
   expect(text('AD186743AFB388E2B541429763A44FD3')).toBe('AD186743AFB388E2B541429763A44FD3')
   expect(text('DE89 3704 0044 0532 0130 01')).toBe('DE89 3704 0044 0532 0130 01')
+  expect(text('DE89-37040044-05320130-00')).toBe('DE89-37040044-05320130-00')
   expect(text('iban de89 3704 0044 0532 0130 00, DE89-3704-0044-0532-0130-00.')).toBe(
     'iban [masked:iban], [masked:iban].',
   )

@@ -19,7 +19,9 @@ let hub: Hub
 let admin: Client
 
 beforeAll(async () => {
-  ;({ hub, admin } = await startOnline({ settings: { mcpServers: { plain: { ...mirror, visibility: 'public' } } } }))
+  ;({ hub, admin } = await startOnline({
+    settings: { mcpServers: { plain: { ...mirror, visibility: 'public' }, stated: { ...mirror, guards: [rule] } } },
+  }))
 }, 120_000)
 afterAll(async () => {
   await receiver.stop()
@@ -50,4 +52,8 @@ test('a user who becomes an administrator raises no webhook made before, and one
   await admin.ok('PATCH', '/api/admin/users/eve', { role: 'user' })
   expect(await answered(await hub.signIn('eve'))).toContain(FAILED)
   expect(receiver.received.length).toBe(asked)
+})
+
+test('webhooks of the settings file reach what the administrator reaches who owns the server', async () => {
+  expect(await callText(await admin.mcp('/mcp/stated'), 'mirror', { text: 'x' })).toBe('x')
 })

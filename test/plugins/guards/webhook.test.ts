@@ -180,6 +180,25 @@ test('one caller’s calls have 32 requests at a time, and leave those of others
   expect(new Set(await Promise.all(first))).toEqual(new Set(['x']))
 })
 
+test('a call whose caller loses the server while its webhook is asked is not sent', async () => {
+  const kim = await hub.user('kim')
+  await admin.ok('PUT', '/api/servers/hooked/shares/user:kim', { role: 'use' })
+  const [asked, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  answer = async ({ json }) => {
+    if (json.user === 'kim') asked.resolve()
+    if (json.user === 'kim') await release.promise
+    return Response.json({ action: 'pass' })
+  }
+  await put(rule())
+  const late = mirrored({ text: 'too late' }, kim, '/mcp/@admin/hooked')
+  await asked.promise
+  await admin.ok('DELETE', '/api/servers/hooked/shares/user:kim')
+  release.resolve()
+  expect(await late).not.toBe('too late')
+  const client = await admin.mcp('/mcp/hooked')
+  expect(await callText(client, 'seen', {})).not.toContain('too late')
+})
+
 test('a webhook is not asked about errors', async () => {
   answer = () => Response.json({ action: 'refuse', reason: 'no' })
   await put(rule({}, { on: 'result' }))

@@ -121,6 +121,9 @@ test('a tag says nothing about servers that the reader does not see: as one that
     return answers
   }
   expect(await seen(ben, 'private')).toEqual(await seen(ben, 'none-has-it'))
+  expect((await ben.ok('GET', '/api/logs/aggregations/requests-by-server?tag=private')).total).toBe(0)
+  const own = await admin.ok('GET', '/api/logs/aggregations/requests-by-server?tag=prod&scope=mine')
+  expect(own.total).toBe(await total(admin, 'tag=prod&scope=mine'))
   // Calls at a server that was public stay readable by their caller, but its tags are not.
   await admin.ok('PATCH', '/api/servers/open', { visibility: 'private' })
   expect([await total(ben, 'tag=eu'), await total(ben, 'tag=prod'), await total(ben, '')]).toEqual([0, 4, 6])

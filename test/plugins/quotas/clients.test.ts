@@ -82,6 +82,7 @@ test('quotas stay while nobody knows which clients there are, and a client is kn
   const turn = (enabled: boolean) => admin.ok('PATCH', '/api/admin/plugins/oauth-server', { enabled })
   await turn(false)
   expect([await put(bo, crypto.randomUUID()), await put(bo, id)]).toEqual([UNKNOWN, [200, QUOTA]])
+  expect(await put(admin, id)).toEqual(UNKNOWN)
   expect(await listed(bo)).toMatchObject([{ id, quota: QUOTA }])
   await turn(true)
   await until(async () => (await bo.request('GET', '/api/oauth/grants')).status === 200, { what: 'the plugin' })

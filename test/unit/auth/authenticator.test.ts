@@ -18,17 +18,18 @@ function setUp() {
   })
   const people = new People(bus)
   const revoked = new Set<string>()
+  const open = new Set<string>()
   const tokens = createTokens({ secret, instanceId: 'one', now })
   const authenticator = createAuthenticator({
     tokens,
     revocations: { isRevoked: async id => revoked.has(id) },
-    signIns: { used() {}, isOpen: async () => false },
+    signIns: { used() {}, isOpen: async id => open.has(id) },
     registry: people.registry(),
     bus,
     failedCredentials: createFailedCredentials(() => clock.ms),
     now,
   })
-  return { clock, bus, people, revoked, tokens, authenticator }
+  return { clock, bus, people, revoked, open, tokens, authenticator }
 }
 
 const bearer = (token: string, more: Record<string, string> = {}) =>
@@ -230,5 +231,49 @@ describe('stillValid()', () => {
     expect(await authenticator.stillValid(actor)).toBe(true)
     clock.ms += 12 * 3600_000 + 31_000
     expect(await authenticator.stillValid(actor)).toBe(false)
+  })
+})
+
+describe('continues()', () => {
+  test.each([
+    ['disabled', { disabled: true }],
+    ['given another epoch', { tokenEpoch: 2 }],
+  ])('continues() is false for a user who was %s', async (_what, change) => {
+    const { people, tokens, authenticator } = setUp()
+    const row = people.add('ada', 'admin')
+    const actor = await authenticator.authenticate(bearer((await tokens.issue(row)).token), 'api', 'GET', HERE)
+    people.change(row, { role: 'user' })
+    expect(await authenticator.continues(actor)).toBe(true)
+    people.change(row, change)
+    expect(await authenticator.continues(actor)).toBe(false)
+  })
+
+  test('continues() holds as long as the sign-in has a later token, unless that was revoked', async () => {
+    const { people, tokens, authenticator, clock, open, revoked } = setUp()
+    const { token, familyId } = await tokens.issue(people.add('ada'))
+    const actor = await authenticator.authenticate(bearer(token), 'api', 'GET', HERE)
+    open.add(familyId)
+    clock.ms += 13 * 3600_000
+    expect([await authenticator.stillValid(actor), await authenticator.continues(actor)]).toEqual([false, true])
+    revoked.add(familyId)
+    expect(await authenticator.continues(actor)).toBe(false)
+    revoked.clear()
+    open.clear()
+    expect(await authenticator.continues(actor)).toBe(false)
+  })
+
+  test('continues() ends with a key', async () => {
+    const { people, authenticator, clock } = setUp()
+    const { id } = people.add('ada')
+    const { key, secret: removed } = people.addKey(id, ['api'])
+    const { secret: ending } = people.addKey(id, ['api'], new Date(clock.ms + 1_000).toISOString())
+    const actors = await Promise.all(
+      [removed, ending].map(each => authenticator.authenticate(bearer(each), 'api', 'GET', HERE)),
+    )
+    const all = () => Promise.all(actors.map(actor => authenticator.continues(actor)))
+    expect(await all()).toEqual([true, true])
+    people.removeKey(key.id)
+    clock.ms += 1_000
+    expect(await all()).toEqual([false, false])
   })
 })

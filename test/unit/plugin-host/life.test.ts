@@ -65,6 +65,14 @@ test('changes of a plugin at the same time run one after the other, and the last
   expect([...running]).toEqual([starts])
 })
 
+test('a change that is refused keeps none of the next ones from running', async () => {
+  const config = z.object({ size: z.number().default(1) })
+  const host = await started({ ...plugin('sized', () => undefined), config })
+  const change = (wanted: object) => host.configure(ADMIN, 'sized', wanted).then(info => info?.state, String)
+  const answers = [{ config: { size: 'none' } }, { enabled: false }, { enabled: true }].map(change)
+  expect(await Promise.all(answers)).toEqual([expect.stringContaining('size'), 'disabled', 'running'])
+})
+
 test('a plugin that has ended adds nothing more, and starts again', async () => {
   let late: (() => Record<string, unknown>) | undefined
   const attempt = (work: () => unknown): unknown => {
@@ -181,7 +189,11 @@ describe('a definition', () => {
     expect(infoOf(host, 'a')).toMatchObject({ state: 'failed', message: expect.stringContaining(why) })
   })
 
-  test.each([true, false])('cannot have an error code of a bundled plugin; isolated: %p', async isolate => {
+  test.each([
+    [true, 'that runs'],
+    [false, 'that runs'],
+    [false, 'that is off'],
+  ])('cannot have an error code of a bundled plugin; isolated: %p, of one %s', async (isolate, state) => {
     const errors = { shop_front_full: { status: 409, title: 'Full', remedy: 'Wait.' } }
     const folder = await makeTemp('codes')
     await using _ = { [Symbol.asyncDispose]: () => removeTemp(folder) }
@@ -189,12 +201,15 @@ describe('a definition', () => {
 export default definePlugin({ name: 'shop', contract: 1, errors: ${JSON.stringify(errors)}, setup: () => undefined })`
     await writeFile(join(folder, 'shop.ts'), source, { mode: 0o600 })
     const market = { ...plugin('market', () => undefined), errors }
-    const entries = [{ use: './shop.ts', isolate }]
+    const enabled = state === 'that runs'
+    const entries = [{ use: './shop.ts', isolate }, ...(enabled ? [] : [{ use: 'market', enabled }])]
     const host = pluginHost({ bundled: [market], entries, folder })
     hosts.push(host)
     await host.start()
-    expect(infoOf(host, 'market')?.state).toBe('running')
-    expect(host.list()[1]?.message).toContain('"shop_front_full", which is a code of plugin "market"')
+    expect(infoOf(host, 'market')?.state).toBe(enabled ? 'running' : 'disabled')
+    expect(host.list().find(info => info.name !== 'market')?.message).toContain(
+      '"shop_front_full", which is a code of plugin "market"',
+    )
   })
 })
 

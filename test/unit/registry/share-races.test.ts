@@ -133,4 +133,27 @@ describe('a thing that gets another owner', () => {
     await registry.groups.patch(ada, 'bob~daily', { owner: 'cleo' })
     expect(await lists()).toEqual([])
   })
+
+  test('keeps what the former one could use, and of the new one what nobody else gets by it', async () => {
+    const { registry, ada, bob, cleo } = world
+    await registry.servers.create(cleo, { name: 'shown', url: 'https://a.example/mcp', visibility: 'public' })
+    for (const name of ['own', 'lost']) {
+      if (name === 'lost') await registry.servers.create(cleo, { name, url: 'https://a.example/mcp' })
+      await registry.shares.put(cleo, 'server', name, { subject: 'user:bob', role: 'use' })
+    }
+    const members = ['cleo~own', 'cleo~lost', 'cleo~shown']
+    for (const name of ['daily', 'alone']) {
+      if (name === 'alone') await registry.groups.create(bob, { name, members })
+      else await registry.groups.patch(bob, name, { members })
+    }
+    await registry.shares.remove(cleo, 'server', 'lost', 'user:bob')
+    const kept = async (name: string) => {
+      await registry.groups.patch(ada, `bob~${name}`, { owner: 'cleo' })
+      const group = await registry.groups.resolve(cleo, name, 'owner')
+      return (await registry.groups.usableMembers(cleo, group)).map(({ server }) => server.name)
+    }
+    await registry.users.create(ada, { name: 'dan', passwordHash: 'hash', role: 'user' })
+    await registry.shares.put(bob, 'group', 'daily', { subject: 'user:dan', role: 'use' })
+    expect([await kept('daily'), await kept('alone')]).toEqual([['shown'], ['own', 'shown']])
+  })
 })
