@@ -9,6 +9,29 @@ const core = sources.filter(file => file.path.startsWith('core/'))
 const plugins = sources.filter(file => file.path.startsWith('plugins/'))
 const byPath = new Map(sources.map(file => [file.path, file]))
 
+const ROOT_FOLDERS = ['.ci', 'core', 'deploy', 'docs', 'examples', 'plugins', 'test', 'ui']
+const ROOT_FILES = [
+  ...[
+    '.dockerignore',
+    '.gitignore',
+    'CONTRIBUTING.md',
+    'Dockerfile',
+    'LICENSE',
+    'README.md',
+    'SECURITY.md',
+    'biome.json',
+  ],
+  ...[
+    'bun.lock',
+    'bunfig.toml',
+    'knip.json',
+    'mcp_settings.json',
+    'package.json',
+    'tsconfig.json',
+    'tsconfig.types.json',
+  ],
+]
+
 /**
  * Names that meant nothing to a reader who knows MCP. Each was replaced by a term of the field, such as server request for
  * `asks`.
@@ -566,9 +589,17 @@ test('names that were replaced by the terms of the field do not come back', () =
   expect(found).toEqual([])
 })
 
+test('the repository has these files and folders in its root alone, so that none gets there by mistake', () => {
+  const { stdout, success } = Bun.spawnSync(['git', 'ls-files'], { cwd: ROOT })
+  // A copy without history has what it was given.
+  const stored = success ? stdout.toString().trim().split('\n') : filesBelow(ROOT, [...ROOT_FOLDERS, ...ROOT_FILES])
+  const names = new Set(stored.map(path => path.split('/')[0]))
+  expect([...names].toSorted()).toEqual([...ROOT_FOLDERS, ...ROOT_FILES].toSorted())
+})
+
 test('no file names a folder of the machine it was written on', () => {
   const home = ['root', 'work'].map(name => `/${name}/`)
-  const starts = ['core', 'plugins', 'test', 'docs', 'ui', '.ci', ...rootFiles()]
+  const starts = [...ROOT_FOLDERS, ...ROOT_FILES]
   const found = filesBelow(ROOT, starts).flatMap(path =>
     readFileSync(join(ROOT, path), 'utf8')
       .split('\n')
@@ -583,18 +614,6 @@ test('the scan tells code from comments, strings, templates and regular expressi
   const { code } = blank(`a // x\nb /* y */ c\n\`t \${d(\`u\`)} v\` / 2; e = /[/]f/; "g"; h`)
   expect(code.replaceAll(/\s+/g, ' ')).toBe(`a b c \` \${d(\` \`)} \` / 2; e = ; " "; h`)
 })
-
-function rootFiles(): string[] {
-  return [
-    'README.md',
-    'CONTRIBUTING.md',
-    'Dockerfile',
-    'package.json',
-    'tsconfig.json',
-    'biome.json',
-    'mcp_settings.json',
-  ]
-}
 
 /** Lists each cycle once, as the path around it. */
 function findCycles(files: readonly SourceFile[]): string[] {
